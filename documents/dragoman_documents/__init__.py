@@ -1,4 +1,5 @@
 """Codecs of document formats: bytes in, segments out; translations in, bytes back.
 
-Pure: no files, no network, no clock. They see `dragoman_text` and parsers only.
+No network, no clock, and no files but for the first bytes in `recognition`. They see
+`dragoman_text` and parsers only.
 """

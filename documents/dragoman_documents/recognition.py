@@ -1,4 +1,4 @@
-"""Formats by the place and the first bytes of a file, where its suffix does not show them."""
+"""Which format a file has: by its place and first bytes, and by its name."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from dragoman_documents.registry import formats
 
 _HEAD: Final = 64 * 1024
 """Bytes that are looked at. Files of Android may begin with a licence and with colours."""
@@ -40,7 +42,20 @@ _PLACES: Final = (
 )
 
 
-def format_by_place(path: Path) -> str | None:
+def format_of(path: Path) -> str | None:
+    """Return the format of a file by its place and content, or by its name; else None.
+
+    Of its name the longest suffix that is known decides.
+    """
+    if (placed := _format_by_place(path)) is not None:
+        return placed
+    lowered = path.name.lower()
+    known = ((suffix, name) for name, suffixes in formats().items() for suffix in suffixes)
+    found = [(len(suffix), name) for suffix, name in known if lowered.endswith(suffix)]
+    return max(found)[1] if found else None
+
+
+def _format_by_place(path: Path) -> str | None:
     """Return the format by place and content of a file; None if these show none."""
     spelled = path.absolute().as_posix()
     for each in _PLACES:

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from dragoman_documents.codec import Codec, DocumentError
-from dragoman_documents.recognition import format_by_place
 
 ENTRY_POINTS: Final = "dragoman.codecs"
 """Group of entry points by which other packages add formats; a name replaces one of ours."""
@@ -39,8 +37,8 @@ _FORMATS: Final = {
     "ods": _Format("office.odf.codec", frozenset({".ods", ".ots"})),
     "odp": _Format("office.odf.codec", frozenset({".odp", ".otp"})),
     "xlsx": _Format("office.xlsx.codec", frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"})),
-    "srt": _Format("subtitles.codec", frozenset({".srt"})),
-    "vtt": _Format("subtitles.codec", frozenset({".vtt"})),
+    "srt": _Format("subtitles.srt_vtt", frozenset({".srt"})),
+    "vtt": _Format("subtitles.srt_vtt", frozenset({".vtt"})),
     "properties": _Format("catalogs.properties.codec", frozenset({".properties"})),
     "strings": _Format("catalogs.properties.codec", frozenset({".strings"})),
     "csv": _Format("tables.csv", frozenset({".csv"})),
@@ -99,19 +97,6 @@ def version(name: str) -> int:
     if (other := _others().get(name)) is not None:
         return int(getattr(other, "version", 1))
     return _FORMATS[name].version
-
-
-def format_of(path: Path) -> str | None:
-    """Return the format of a file by its place and content, or by its name; else None.
-
-    Of its name the longest suffix that is known decides.
-    """
-    if (placed := format_by_place(path)) is not None:
-        return placed
-    lowered = path.name.lower()
-    known = ((suffix, name) for name, suffixes in formats().items() for suffix in suffixes)
-    found = [(len(suffix), name) for suffix, name in known if lowered.endswith(suffix)]
-    return max(found)[1] if found else None
 
 
 @cache

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman_documents.codec import Codec, Remark, Segment, State
-from dragoman_documents.plurals.forms import PluralText, plural_texts
+from dragoman_documents.plurals.messages import PluralText, plural_texts
 from dragoman_documents.plurals.rules import forms
 from dragoman_documents.xml.files import Read, XmlCodec
 from dragoman_documents.xml.inline import Mixed, Rules, mixed

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman_documents.codec import Codec, Segment, State
-from dragoman_documents.office.runs.reading import raw_name
+from dragoman_documents.office.paragraphs.reading import raw_name
 from dragoman_documents.xml.files import Constant, Read, XmlCodec
 from dragoman_documents.xml.inline import Rules, mixed
 from dragoman_documents.xml.slots import Slot, translatable

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dragoman_documents.office.runs.reading import raw_name
+from dragoman_documents.office.paragraphs.reading import raw_name
 from dragoman_documents.xml.slots import Inner, Slot, Writer
 from dragoman_documents.xml.tree import Element
 

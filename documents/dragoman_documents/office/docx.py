@@ -22,14 +22,14 @@ from dragoman_documents.office.ooxml import (
     paragraph_slot,
     remark_signature,
 )
-from dragoman_documents.office.packages import (
+from dragoman_documents.office.package_codec import (
     Found,
     PackageCodec,
     Part,
     attribute_slot,
     opened,
 )
-from dragoman_documents.office.runs.reading import Dialect, Reader
+from dragoman_documents.office.paragraphs.reading import Dialect, Reader
 from dragoman_documents.xml.slots import Slot
 from dragoman_documents.xml.tree import Element
 

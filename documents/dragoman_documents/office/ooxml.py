@@ -8,7 +8,7 @@ from typing import Final
 
 from dragoman_documents.archive.reading import Archive
 from dragoman_documents.codec import Kind, Segment
-from dragoman_documents.office.packages import (
+from dragoman_documents.office.package_codec import (
     Found,
     Part,
     attribute_slot,
@@ -16,7 +16,7 @@ from dragoman_documents.office.packages import (
     text_slot,
     wrong_type,
 )
-from dragoman_documents.office.runs.reading import (
+from dragoman_documents.office.paragraphs.reading import (
     Dialect,
     Item,
     Reader,
@@ -25,7 +25,7 @@ from dragoman_documents.office.runs.reading import (
     raw_name,
     trimmed,
 )
-from dragoman_documents.office.runs.writing import Names, block
+from dragoman_documents.office.paragraphs.writing import Names, block
 from dragoman_documents.xml.slots import Slot, translatable
 from dragoman_documents.xml.tree import Element
 

@@ -23,8 +23,8 @@ from dragoman_documents.office.ooxml import (
     related,
     remark_signature,
 )
-from dragoman_documents.office.packages import Found, PackageCodec, Part, opened
-from dragoman_documents.office.runs.reading import Reader
+from dragoman_documents.office.package_codec import Found, PackageCodec, Part, opened
+from dragoman_documents.office.paragraphs.reading import Reader
 from dragoman_documents.xml.slots import Slot
 from dragoman_documents.xml.tree import Element
 

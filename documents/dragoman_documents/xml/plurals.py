@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from dragoman_documents.codec import Segment
-from dragoman_documents.plurals.forms import PluralText
+from dragoman_documents.plurals.messages import PluralText
 from dragoman_documents.xml.inline import Mixed
 from dragoman_documents.xml.slots import Inner, Slot, Writer
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from dragoman_documents.codec import Remark, Segment
 from dragoman_documents.inline_codes import plain
-from dragoman_documents.office.runs.reading import raw_name
+from dragoman_documents.office.paragraphs.reading import raw_name
 from dragoman_documents.splicing import Replacement, replaced
 from dragoman_documents.xml.files import Constant, Read
 from dragoman_documents.xml.inline import (

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from dragoman_documents import registry
+from dragoman_documents.recognition import format_of
 from dragoman_producer.runs.other_runs import outputs_in
 from dragoman_producer.runs.paths import shown
 from dragoman_producer.runs.request import Request
@@ -195,7 +195,7 @@ class Selection:
             pattern, _, name = each.rpartition("=")
             if _matches(found.path, (pattern,)):
                 return name
-        return reading.format or registry.format_of(found.source)
+        return reading.format or format_of(found.source)
 
 
 def _not_followed(root: Path, link: Path) -> str | None:

@@ -37,7 +37,8 @@ _ORDER: Final = (
     "tests/unit/worker/process/test_supervisor.py",
     "secured broker",
     "tests/integration/",
-    "tests/unit/producer/documents/",
+    "tests/unit/producer/runs/",
+    "tests/unit/producer/review/",
     "tests/unit/worker/tuning/",
     "tests/contract/",
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_documents.registry import format_of
+from dragoman_documents.recognition import format_of
 
 ANDROID = '<?xml version="1.0"?>\n<!-- licence --><resources>\n<{} name="a">A</{}>\n</resources>'
 

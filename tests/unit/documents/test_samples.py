@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from dragoman_documents.plurals.rules import settled
-from dragoman_documents.registry import codec, format_of
+from dragoman_documents.recognition import format_of
+from dragoman_documents.registry import codec
 from support.documents.laws import GERMAN, assert_identity, assert_read_back, tagged
 
 SAMPLES = Path(__file__).parents[2] / "data" / "documents"

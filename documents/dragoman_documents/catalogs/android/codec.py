@@ -9,7 +9,7 @@ from typing import Final
 
 from dragoman_documents.catalogs.android.text import RULES
 from dragoman_documents.codec import Codec, Remark, Segment
-from dragoman_documents.plurals.forms import PluralText, is_known, plural_texts
+from dragoman_documents.plurals.messages import PluralText, is_known, plural_texts
 from dragoman_documents.xml.files import Read, XmlCodec
 from dragoman_documents.xml.inline import Mixed, mixed
 from dragoman_documents.xml.plurals import FormWriter, slot

@@ -23,7 +23,7 @@ from dragoman_documents.codec import (
 )
 from dragoman_documents.encodings import Decoded, decoded
 from dragoman_documents.inline_codes import fits, of_text, rendered
-from dragoman_documents.plurals.forms import PluralText, is_known, plural_texts
+from dragoman_documents.plurals.messages import PluralText, is_known, plural_texts
 from dragoman_documents.splicing import Replacement, replaced, skeleton
 from dragoman_documents.values import place_of as shortened
 from dragoman_text.spans import is_translatable

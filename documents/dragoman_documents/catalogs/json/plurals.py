@@ -12,7 +12,7 @@ from typing import Final
 from dragoman_documents.catalogs.json.scanning import Path, String
 from dragoman_documents.codec import DocumentError, InlineCode, Options, Segment
 from dragoman_documents.inline_codes import of_text, rendered
-from dragoman_documents.plurals.forms import (
+from dragoman_documents.plurals.messages import (
     PluralText,
     is_known,
     plural_texts,

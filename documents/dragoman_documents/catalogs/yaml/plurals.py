@@ -10,7 +10,7 @@ from typing import Final
 from dragoman_documents.catalogs.yaml.scanning import Member, Scalar, spelled
 from dragoman_documents.codec import DocumentError, Options, Segment
 from dragoman_documents.inline_codes import of_text, rendered
-from dragoman_documents.plurals.forms import (
+from dragoman_documents.plurals.messages import (
     PluralText,
     is_known,
     plural_texts,

@@ -22,13 +22,13 @@ from dragoman_documents.codec import (
 from dragoman_documents.encodings import Decoded, decoded
 from dragoman_documents.inline_codes import rendered
 from dragoman_documents.markup.markdown.bilingual import Doubling
-from dragoman_documents.markup.markdown.extracting import Extracting, Slot
-from dragoman_documents.markup.markdown.html_blocks import HtmlSlots, replacements
-from dragoman_documents.markup.markdown.spelling import (
+from dragoman_documents.markup.markdown.escaping import (
     Context,
     is_punctuation,
     spelled,
 )
+from dragoman_documents.markup.markdown.extracting import Extracting, Slot
+from dragoman_documents.markup.markdown.html_blocks import HtmlSlots, replacements
 from dragoman_documents.markup.markdown.titles import spelled_title
 from dragoman_documents.markup.markdown.units import Unit
 from dragoman_documents.references import reference

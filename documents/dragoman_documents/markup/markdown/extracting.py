@@ -26,6 +26,7 @@ from dragoman_documents.inline_codes import (
     composed,
 )
 from dragoman_documents.markup.markdown import html_blocks as markdown_blocks
+from dragoman_documents.markup.markdown.escaping import escaped_lookalike
 from dragoman_documents.markup.markdown.events import (
     Block,
     Metadata,
@@ -34,7 +35,6 @@ from dragoman_documents.markup.markdown.events import (
     parsed,
 )
 from dragoman_documents.markup.markdown.html_blocks import Html, HtmlSlots
-from dragoman_documents.markup.markdown.spelling import escaped_lookalike
 from dragoman_documents.markup.markdown.titles import Title, title_at, titles
 from dragoman_documents.markup.markdown.units import Unit, units
 from dragoman_documents.splicing import skeleton

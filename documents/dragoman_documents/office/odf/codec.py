@@ -12,7 +12,7 @@ from dragoman_documents.codec import Codec, DocumentError, Kind, Options, Segmen
 from dragoman_documents.inline_codes import plain
 from dragoman_documents.office.bilingual import Doubled
 from dragoman_documents.office.odf.places import Places
-from dragoman_documents.office.packages import (
+from dragoman_documents.office.package_codec import (
     Found,
     PackageCodec,
     Part,

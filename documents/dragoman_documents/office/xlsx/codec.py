@@ -23,7 +23,7 @@ from dragoman_documents.office.ooxml import (
     paragraph_slot,
     remark_signature,
 )
-from dragoman_documents.office.packages import (
+from dragoman_documents.office.package_codec import (
     Found,
     PackageCodec,
     Part,
@@ -32,7 +32,7 @@ from dragoman_documents.office.packages import (
     opened,
     text_slot,
 )
-from dragoman_documents.office.runs.reading import Dialect, Reader
+from dragoman_documents.office.paragraphs.reading import Dialect, Reader
 from dragoman_documents.office.xlsx import text as xlsx_text
 from dragoman_documents.office.xlsx.sheets import Formulas, Sheet, read, sheets
 from dragoman_documents.office.xlsx.tables import (

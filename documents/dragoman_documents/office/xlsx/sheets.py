@@ -9,7 +9,7 @@ from typing import Final
 
 from dragoman_documents.archive.reading import Archive
 from dragoman_documents.office.ooxml import PREFIXES, related
-from dragoman_documents.office.packages import opened
+from dragoman_documents.office.package_codec import opened
 from dragoman_documents.xml.tree import (
     Element,
     scanned,

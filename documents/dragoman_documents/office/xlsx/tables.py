@@ -10,7 +10,7 @@ from typing import Final
 from dragoman_documents.archive.reading import Archive
 from dragoman_documents.inline_codes import plain
 from dragoman_documents.office.ooxml import PREFIXES, related
-from dragoman_documents.office.packages import Part, opened
+from dragoman_documents.office.package_codec import Part, opened
 from dragoman_documents.office.xlsx.sheets import Formulas
 from dragoman_documents.office.xlsx.text import decoded
 from dragoman_documents.xml.tree import (

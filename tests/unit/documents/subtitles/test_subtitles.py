@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dragoman_documents import encodings
 from dragoman_documents.codec import DocumentError, Options
 from dragoman_documents.read_back import SkeletonDiffers, differing
-from dragoman_documents.subtitles.codec import CODECS, SubtitleCodec
+from dragoman_documents.subtitles.srt_vtt import CODECS, SubtitleCodec
 from dragoman_documents.subtitles.text import VTT_TAG, core, cut, joined, width
 from support.documents.laws import GERMAN, assert_identity, assert_read_back, translations
 

@@ -19,7 +19,7 @@ from dragoman_documents.inline_codes import (
     composed,
     pieces,
 )
-from dragoman_documents.office.runs.reading import (
+from dragoman_documents.office.paragraphs.reading import (
     Code,
     Fixed,
     Format,

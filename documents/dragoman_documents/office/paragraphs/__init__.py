@@ -1,0 +1,1 @@
+"""Paragraphs of Office Open XML, whose text is in runs of equal formatting."""

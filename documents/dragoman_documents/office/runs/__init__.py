@@ -1,1 +1,0 @@
-"""Runs of formatted text in paragraphs of Office Open XML."""
