@@ -178,9 +178,12 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka h
                 self.consumer.seek(partition, offsets.next_offset)
                 continue
             self._report_loss(partition, position, beginnings[partition])
-            # `committed` stays the broker's offset, which differs from the new base: so the base is
-            # committed at once, and no later assignment counts the same loss again.
-            self._partitions.track(partition, beginnings[partition], offsets.committed)
+            if beginnings[partition] < position:  # another topic of this name
+                self._partitions.track(partition, beginnings[partition], offsets.committed)
+            else:  # what was delivered before is in flight, and nobody could deliver it again
+                offsets.pass_gap(beginnings[partition])
+            # `committed` stays the broker's offset, which differs from the new commit offset: so
+            # that is committed soon, and no later assignment counts the same loss again.
             self.consumer.seek(partition, beginnings[partition])
 
     async def restart(self, partitions: Iterable[TopicPartition]) -> None:

@@ -245,12 +245,14 @@ async def test_an_empty_fetch_or_one_of_other_partitions_does_not_reset_the_coun
 async def test_records_deleted_by_kafka_are_counted_exactly(
     position: int, beginning: int, lost: int, bench: Bench
 ) -> None:
-    await bench.offsets()
+    before = await bench.consumer.poll(Capacity(100))
     bench.fake.log[partition(0)] = list(range(beginning, beginning + 4))
     bench.fake.beginnings[partition(0)] = beginning
     bench.fake.polls.append(OffsetOutOfRangeError({partition(0): position}))
     assert await bench.offsets() == []
     assert bench.count("lost_to_retention") == lost
+    for delivery in before:
+        bench.consumer.complete(delivery)
     assert await bench.offsets() == [(0, offset) for offset in range(beginning, beginning + 4)]
 
 
@@ -287,7 +289,23 @@ async def test_a_deletion_in_a_revoked_partition_counts_no_loss(bench: Bench) ->
     assert partition(7) not in {tp for tp, _ in bench.fake.seeks}
 
 
-async def test_jobs_in_flight_before_a_deletion_complete_nothing_after_it(bench: Bench) -> None:
+async def test_jobs_in_flight_before_a_deletion_go_on_and_are_committed_with_it(
+    bench: Bench,
+) -> None:
+    before = await bench.consumer.poll(Capacity(10))
+    bench.fake.beginnings[partition(0)] = 15
+    bench.fake.polls.append(OffsetOutOfRangeError({partition(0): 10}))
+    await bench.offsets()
+    assert all(map(bench.consumer.still_assigned, before))
+    await bench.consumer.commit()
+    assert bench.fake.stored.get(partition(0), 0) == 0
+    for delivery in before:
+        bench.consumer.complete(delivery)
+    await bench.consumer.commit()
+    assert bench.fake.stored[partition(0)] == 15
+
+
+async def test_jobs_in_flight_of_a_topic_made_anew_complete_nothing_in_it(bench: Bench) -> None:
     old = await bench.consumer.poll(Capacity(10))
     bench.fake.beginnings[partition(0)] = 5
     bench.fake.polls.append(OffsetOutOfRangeError({partition(0): 10}))
