@@ -31,6 +31,7 @@ class LogPipe:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"log {path.name}", daemon=True)
         kept.touch()
+        path.unlink(missing_ok=True)  # of an earlier storm
         os.mkfifo(path)
         self._reader: int | None = self._open()
         self._thread.start()
