@@ -1,1 +1,1 @@
-"""Subtitles: SRT and WebVTT."""
+"""Subtitles: SRT, WebVTT and TTML."""

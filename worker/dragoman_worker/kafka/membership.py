@@ -161,7 +161,7 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka h
         return sum(group_consumer.undelivered(self.consumer, each) for each in every)
 
     async def out_of_range(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Restart at the beginning: Kafka deleted unread records, or the topic was recreated."""
+        """Go on at the beginning: Kafka deleted unread records, or the topic was recreated."""
         try:
             async with asyncio.timeout(ASK_WITHIN_S):
                 beginnings = await self.consumer.beginning_offsets(list(positions))
@@ -182,8 +182,9 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka h
                 self._partitions.track(partition, beginnings[partition], offsets.committed)
             else:  # what was delivered before is in flight, and nobody could deliver it again
                 offsets.pass_gap(beginnings[partition])
-            # `committed` stays the broker's offset, which differs from the new commit offset: so
-            # that is committed soon, and no later assignment counts the same loss again.
+            # `committed` stays the broker's offset, which differs from the new commit offset: that
+            # is committed once what was in flight is finished, and then no later assignment counts
+            # the same loss again.
             self.consumer.seek(partition, beginnings[partition])
 
     async def restart(self, partitions: Iterable[TopicPartition]) -> None:

@@ -39,7 +39,8 @@ class PartitionOffsets:
         self.acknowledged: int | None = None
         """Offset that the broker held for this tracker when it last answered; None until then.
 
-        After an error "offset out of range" it is None, and `committed` is the earlier tracker's.
+        Of a topic that an error "offset out of range" has shown to be another one it is None, and
+        `committed` is the earlier tracker's.
         """
         self._unfinished: deque[int] = deque()
         self._ahead: set[int] = set()
@@ -53,7 +54,7 @@ class PartitionOffsets:
         return True
 
     def pass_gap(self, position: int) -> None:
-        """Note that all records below the consumer's `position` were delivered: the rest is gaps.
+        """Note that all records below `position` that exist were delivered: the rest is gaps.
 
         No delivery follows transaction markers, aborted or compacted records at the end of the log,
         so without this they would stay uncommitted, and count as lag, until the next record.
