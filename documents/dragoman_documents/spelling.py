@@ -1,8 +1,8 @@
 """The source's own spelling of characters and line breaks, for translations that still have them.
 
-A translation is decoded text on one line. Its source may have spelled a character as a reference or
-an escape (`&nbsp;`, `\\u2026`, `\\*`) and wrapped its lines: what is still there is written so again,
-so that a text that did not change gives the bytes of its source.
+A translation is decoded text on one line. Its source may have spelled a character as a reference
+or an escape (`&nbsp;`, `\\u2026`, `\\*`) and wrapped its lines. What is still there is written the
+same way, so a text that did not change gives the bytes of its source.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Break(NamedTuple):
     place: int
     """Of the blank it stands for in the source's text, or of the character after it."""
     blank: bool
-    """Whether it stands for a blank; a continued line such as `\\` at its end stands for nothing."""
+    """Whether it stands for a blank; a continued line (`\\` at its end) stands for nothing."""
     raw: str
 
 
@@ -58,7 +58,7 @@ class Spelling:
         for text, raw in pieces:
             if text in ("", " ") and _NEWLINE.search(raw):
                 self._breaks.append(_Break(place, bool(text), raw))
-            elif default(text) != raw:
+            elif text and default(text) != raw:
                 for start, some, spelled in _split(text, raw):
                     if default(some) != spelled:
                         odd.setdefault(some, {})[place + start] = spelled
@@ -67,7 +67,7 @@ class Spelling:
         self.text: Final = "".join(texts)
         """The source, decoded and without tags."""
         self._pattern = _any_of(odd)
-        self._spelled = self._occurrences(odd) if self._pattern else {}
+        self._spelled = self._occurrences(odd) if odd else {}
 
     def kept(self, text: str) -> list[Kept]:
         """Return what a translation, given without tags, keeps of the spelling, in order.
@@ -77,7 +77,7 @@ class Spelling:
         the logarithm of the number of blanks per break.
         """
         breaks = list(self._placed(text))
-        return sorted([*breaks, *self._characters(text, breaks)]) if self._pattern else breaks
+        return sorted([*breaks, *self._characters(text, breaks)]) if self._spelled else breaks
 
     def keeping(self, text: str) -> Callable[[str], str]:
         """Return the `escape` for `inline_codes.rendered` of a translation with these tags.
@@ -118,7 +118,6 @@ class Spelling:
 
     def _matches(self, text: str, taken: Container[int]) -> Iterator[re.Match[str]]:
         """Yield the occurrences of these characters that are no line breaks."""
-        assert self._pattern is not None
         return (each for each in self._pattern.finditer(text) if each.start() not in taken)
 
     def _placed(self, text: str) -> Iterator[Kept]:
@@ -144,7 +143,7 @@ class Spelling:
         near = [at for at in places[max(0, index - 1) : index + 1] if at > last]
         if not near:
             index = bisect_left(places, last + 1)
-            near = places[index : index + 1]
+            near = list(places[index : index + 1])
         return min(near, key=lambda at: abs(at - ideal), default=None)
 
     def _is_between_the_same(self, place: int, text: str) -> bool:
@@ -188,6 +187,6 @@ def _split(text: str, raw: str) -> Iterator[tuple[int, str, str]]:
         yield 0, text, raw
 
 
-def _any_of(keys: Iterable[str]) -> re.Pattern[str] | None:
-    longest_first = sorted((re.escape(each) for each in keys if each), key=len, reverse=True)
-    return re.compile("|".join(longest_first)) if longest_first else None
+def _any_of(keys: Iterable[str]) -> re.Pattern[str]:
+    longest_first = sorted((re.escape(each) for each in keys), key=len, reverse=True)
+    return re.compile("|".join(longest_first))
