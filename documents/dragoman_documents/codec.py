@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Final, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 Reason = Literal[
     "unsupported_format", "encrypted", "corrupt", "wrong_type", "bomb", "too_large", "encoding"
@@ -15,6 +15,16 @@ Kind = Literal[
     "code", "cue", "message", "plural", "value", "note", "link",
 ]  # fmt: skip
 """What a segment is in its document."""
+RemarkKind = Literal[
+    "html", "directive", "shortcode", "expression", "table", "front_matter", "message", "name",
+    "characters", "check", "option", "encoding",
+]  # fmt: skip
+"""What a remark is about."""
+LEFT: Final[frozenset[RemarkKind]] = frozenset(
+    {"html", "directive", "shortcode", "expression", "table", "front_matter", "message", "name",
+     "characters"}
+)  # fmt: skip
+"""The kinds of text that readers see and that stays in the source language."""
 State = Literal["empty", "draft", "done"]
 """What a format with a place for translations holds there: nothing, one to be looked at, one."""
 
@@ -42,7 +52,8 @@ class Options:
     fields: tuple[str, ...] = ()
     """JSONL: members to translate, `a.b` for nested ones; default: all with text."""
     keys: tuple[str, ...] = ()
-    """JSON and YAML: patterns of paths to translate, such as `pages.*.title`; default: all."""
+    """JSON and YAML: patterns of paths to translate, such as `pages.*.title`; default: all.
+    Front matter: patterns of paths to translate in addition to those of the site."""
     in_place: bool = False
     """CSV and TSV: write over the source column instead of adding `name.de`."""
     bilingual: bool = False
@@ -51,6 +62,8 @@ class Options:
     """Fill `Segment.headings`."""
     encoding: str | None = None
     """Of files that declare none and are not UTF-8; for `encodings.Notes`, not for codecs."""
+    site: str | None = None
+    """The site whose Markdown it is, for `sites.site`; None: nothing names it."""
     drafts: frozenset[int] = frozenset()
     """For `splice`, formats with a place for translations: the indices of the segments whose
     translation a person should look at (PO: `fuzzy`; XLIFF: `needs-review-translation`)."""
@@ -105,7 +118,10 @@ class Remark:
     """Something a person should know of a document, without its text."""
 
     place: str
+    """Of the first one, if there are several."""
     detail: str
+    kind: RemarkKind = "check"
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ async def translate(
     Calling `stop` ends the run and its report is written; with `cancel` its jobs in flight are
     cancelled then. With `dry_run` files and segments are only counted: `Planned` has the numbers.
     A run that was stopped goes on where it stopped, and one that was finished costs only what has
-    changed. Raises ValueError for a language or a stored glossary that does not exist, and
+    changed. Raises ValueError for a language, site or stored glossary that does not exist, and
     TypeError for one string in the place of a list.
     """
     from dragoman_producer.runs.translating import run_documents  # noqa: PLC0415  Redis, Kafka

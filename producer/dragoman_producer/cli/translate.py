@@ -63,6 +63,14 @@ def translate(
             rich_help_panel=_FORMATS,
         ),
     ] = None,
+    site: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Site generator whose Markdown it is; default: recognized by its configuration.",
+            rich_help_panel=_FORMATS,
+        ),
+    ] = None,
     encoding: Annotated[
         str | None,
         typer.Option(
@@ -80,7 +88,9 @@ def translate(
     ] = None,
     key: Annotated[
         list[str] | None,
-        typer.Option(help="JSON, YAML: paths to translate.", rich_help_panel=_FORMATS),
+        typer.Option(
+            help="JSON, YAML, front matter: paths to translate.", rich_help_panel=_FORMATS
+        ),
     ] = None,
     in_place: Annotated[
         bool,
@@ -180,6 +190,7 @@ def translate(
         "include": include,
         "exclude": exclude,
         "format": format_name,
+        "site": site,
         "encoding": encoding,
         "columns": column,
         "fields": field,

@@ -111,6 +111,9 @@ class Display:
             f" {event.unique - event.missing:,} done, {event.characters:,} characters to translate"
             f"{rate}"
         )
+        if event.sites:
+            found = ", ".join(f"{name} ({count:,} files)" for name, count in event.sites.items())
+            self.note(f"site: {found}; --site names another")
 
     def _end(self, event: DocumentEnded) -> None:
         self._counts["ended"] += 1

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Final
 
-VERSION: Final = 2
+VERSION: Final = 3
 """The pragma `user_version` of a manifest."""
 EDITED: Final = "edited"
 """Value of `translation.code` for a person's text."""
@@ -25,7 +25,7 @@ CREATE TABLE target (
 CREATE TABLE file (
   id INTEGER PRIMARY KEY, path NOT NULL, lang TEXT NOT NULL, source, reading TEXT, format TEXT,
   sha256 TEXT, encoding TEXT, segments INTEGER, reason TEXT, detail TEXT, run TEXT,
-  codec INTEGER NOT NULL DEFAULT 1, UNIQUE (path, lang)
+  codec INTEGER NOT NULL DEFAULT 1, site TEXT, UNIQUE (path, lang)
 );
 CREATE TABLE segment (
   id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, text TEXT NOT NULL, context TEXT,
@@ -55,11 +55,18 @@ CREATE TABLE written (path NOT NULL, sha256 TEXT NOT NULL, PRIMARY KEY (path, sh
 WITHOUT ROWID;
 CREATE TABLE issue (
   file INTEGER NOT NULL, target INTEGER NOT NULL, number INTEGER NOT NULL, place TEXT,
-  code TEXT NOT NULL, detail TEXT
+  code TEXT NOT NULL, detail TEXT, kind TEXT, count INTEGER
 );
 CREATE INDEX issue_of ON issue (file, target);
 """
-_STEPS: Final = {1: ("ALTER TABLE file ADD COLUMN codec INTEGER NOT NULL DEFAULT 1",)}
+_STEPS: Final = {
+    1: ("ALTER TABLE file ADD COLUMN codec INTEGER NOT NULL DEFAULT 1",),
+    2: (
+        "ALTER TABLE file ADD COLUMN site TEXT",
+        "ALTER TABLE issue ADD COLUMN kind TEXT",
+        "ALTER TABLE issue ADD COLUMN count INTEGER",
+    ),
+}
 """The statements that turn a version into the next one."""
 _EDITED_INDEX: Final = (
     "CREATE INDEX IF NOT EXISTS translation_edited ON translation (target) WHERE code='edited'"
@@ -109,7 +116,8 @@ FILE_IS_OF_RUN: Final = "UPDATE file SET run=?, source=? WHERE id=?"
 FILE_OUTCOME: Final = "SELECT reason, segments, detail FROM file WHERE path=?"
 REFUSE_FILE: Final = "UPDATE file SET reason=?, detail=? WHERE id=?"
 ADD_FILE: Final = (
-    "INSERT INTO file (path, lang, source, format, codec, segments, run) VALUES (?,?,?,?,?,0,?)"
+    "INSERT INTO file (path, lang, source, format, codec, site, segments, run)"
+    " VALUES (?,?,?,?,?,?,0,?)"
 )
 OTHER_READINGS: Final = "path=? AND id<>? AND (lang=? OR lang='' OR ?='')"
 SAME_READING: Final = "path=? AND lang=?"
@@ -127,10 +135,15 @@ END_FILE: Final = "UPDATE file SET lang=?, reading=?, sha256=?, encoding=?, segm
 FILES_OF_TARGET: Final = (
     "SELECT id FROM file WHERE run=? AND reason IS NULL AND lang IN ('',?) ORDER BY id"
 )
-FILE: Final = "SELECT path, source, format, sha256, reading FROM file WHERE id=?"
-FILE_ORIGIN: Final = "SELECT source, format, sha256 FROM file WHERE id=?"
+FILE: Final = "SELECT path, source, format, site, sha256, reading FROM file WHERE id=?"
+FILE_ORIGIN: Final = "SELECT source, format, site, sha256 FROM file WHERE id=?"
 FILES_UNREAD: Final = "SELECT path, source FROM file WHERE run=? AND reason=? AND format IS NULL"
+FILE_SEGMENTS: Final = "SELECT segments FROM file WHERE id=?"
 FILE_PATHS: Final = "SELECT id, path FROM file"
+COUNT_SITES: Final = (
+    "SELECT site, COUNT(DISTINCT path) FROM file WHERE run=? AND site IS NOT NULL"
+    " GROUP BY site ORDER BY 2 DESC, 1"
+)
 
 # --- segments and where they occur ----------------------------------------------------------------
 
@@ -302,8 +315,7 @@ OUTPUT: Final = (
     "SELECT sha256, source, status, counts, path, detail FROM output WHERE file=? AND target=?"
 )
 KEEP_OUTPUT: Final = (
-    "UPDATE output SET status=?, reason='no_target_change', counts=?, run=?"
-    " WHERE file=? AND target=?"
+    "UPDATE output SET status=?, reason=?, detail=?, counts=?, run=? WHERE file=? AND target=?"
 )
 DROP_OTHER_OUTPUTS: Final = "DELETE FROM output WHERE file=? AND target<>? AND path=?"
 PUT_OUTPUT: Final = "INSERT OR REPLACE INTO output VALUES (?,?,?,?,?,?,?,?,?,?)"
@@ -315,11 +327,17 @@ DROP_OTHERS_WRITTEN: Final = "DELETE FROM written WHERE path=? AND sha256<>?"
 
 # --- issues ---------------------------------------------------------------------------------------
 
-ADD_REMARK: Final = "INSERT INTO issue VALUES (?,0,-1,?,'remark',?)"
-ADD_ISSUE: Final = "INSERT INTO issue VALUES (?,?,?,?,?,?)"
+_INTO_ISSUE: Final = "INSERT INTO issue (file, target, number, place, code, detail"
+ADD_REMARK: Final = _INTO_ISSUE + ", kind, count) VALUES (?,0,-1,?,'remark',?,?,?)"
+ADD_ISSUE: Final = _INTO_ISSUE + ") VALUES (?,?,?,?,?,?)"
+REMARK_KINDS: Final = (
+    "SELECT kind, SUM(count) FROM issue WHERE file=? AND target=0 AND kind IS NOT NULL"
+    " GROUP BY kind ORDER BY 2 DESC, 1"
+)
 DROP_ISSUES: Final = "DELETE FROM issue WHERE file=? AND target=?"
 ISSUES_OF_DOCUMENT: Final = (
-    "SELECT number, place, code, detail FROM issue WHERE file=? AND target IN (0,?) ORDER BY number"
+    "SELECT number, place, code, detail, kind, count FROM issue"
+    " WHERE file=? AND target IN (0,?) ORDER BY number"
 )
 ISSUES_OF_SEGMENTS: Final = (
     "SELECT number, code, detail FROM issue WHERE file=? AND target=? AND number >= 0"
@@ -338,12 +356,12 @@ COUNT_REFUSED: Final = (
     f"SELECT COUNT(*) FROM file WHERE run=? AND reason IS NOT NULL AND NOT ({_SKIPPED})"
 )
 REFUSED_FILES: Final = (
-    f"SELECT path, format, reason, detail, {_SKIPPED} FROM file"
+    f"SELECT path, format, site, reason, detail, {_SKIPPED} FROM file"
     " WHERE run=? AND reason IS NOT NULL ORDER BY path"
 )
 DOCUMENTS: Final = (
-    "SELECT o.file, o.target, f.path, t.lang, f.format, f.encoding, o.status, o.reason,"
-    " o.detail, o.path, o.sha256, o.counts FROM output o JOIN file f ON f.id = o.file"
+    "SELECT o.file, o.target, f.path, t.lang, f.format, f.site, f.encoding, o.status,"
+    " o.reason, o.detail, o.path, o.sha256, o.counts FROM output o JOIN file f ON f.id = o.file"
     " JOIN target t ON t.id = o.target WHERE o.run=? ORDER BY o.target, o.file"
 )
 

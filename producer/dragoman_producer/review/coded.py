@@ -51,6 +51,6 @@ async def _with_codes(
 
 
 def _question(standing: Standing, lang: str, text: Stored) -> dict[str, Any]:
-    source, form, sha256 = standing.manifest.one(sql.FILE_ORIGIN, (text.file,))
-    asked = question(standing.request_of(text.run), Path(loaded(source)), form, lang)
+    source, form, site, sha256 = standing.manifest.one(sql.FILE_ORIGIN, (text.file,))
+    asked = question(standing.request_of(text.run), Path(loaded(source)), form, site, lang)
     return {**asked, "sha256": sha256}

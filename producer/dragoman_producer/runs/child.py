@@ -25,6 +25,7 @@ from dragoman_documents.codec import (
     Codec,
     DocumentError,
     Options,
+    Remark,
     Segment,
 )
 from dragoman_documents.encodings import Notes, noting
@@ -36,6 +37,7 @@ from dragoman_producer.runs.frames import ROWS_PER_FRAME, Text, options_of, rece
 MEMORY_BYTES: Final = 2 * 1024**3
 PATIENCE: Final = 10
 _OTHER_SEGMENTS: Final = "its segments are not those that were translated"
+_UNSENDABLE: Final = "it holds half a character, which no encoding has: left as it is"
 _NO_MORE: Final = object()
 _REASONS: Final[tuple[tuple[type[Exception], str, str], ...]] = (
     (Changed, "changed", "it changed while it was translated; run the command again"),
@@ -167,7 +169,9 @@ def _read(request: dict[str, Any]) -> Iterator[object]:
     """Yield the answers to `read`: rows of segments, then what is known of the file."""
     source, codec, options = _opened(request)
     count, encoding = 0, ""
-    remarks = [["", each] for each in ignored.remarks(codec, options_of(request["options"]))]
+    remarks = _Remarks()
+    for each in ignored.remarks(codec, options_of(request["options"])):
+        remarks.add(Remark("", each, "option"))
     notes = _notes(source, options)
     for part in _limited(source.parts(), request["seconds"]):
         with noting(notes):
@@ -177,17 +181,43 @@ def _read(request: dict[str, Any]) -> Iterator[object]:
         for first in range(0, len(rows), ROWS_PER_FRAME):
             yield {"rows": rows[first : first + ROWS_PER_FRAME]}
         count, encoding = count + len(rows), encoding or found.encoding
-        remarks += [[remark.place, remark.detail] for remark in found.remarks]
+        remarks.add(*found.remarks)
+        remarks.add(*_unsendable(rows))
     if notes.recognised is not None:
         name = notes.recognised
-        remarks.append(["", f"read as {name}, which was recognised; give --encoding if it is not"])
+        detail = f"read as {name}, which was recognised; give --encoding if it is not"
+        remarks.add(Remark("", detail, "encoding"))
     yield {
         "by_language": codec.by_language,
         "sha256": source.sha256,
         "encoding": encoding,
         "segments": count,
-        "remarks": remarks,
+        "remarks": remarks.rows(),
     }
+
+
+class _Remarks:
+    """Remarks of a file, one for all that say the same."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], Remark] = {}
+
+    def add(self, *remarks: Remark) -> None:
+        """Count remarks; of those that say the same the first one has the place."""
+        for each in remarks:
+            key = (each.kind, each.detail)
+            before = self._found.get(key)
+            count = each.count + (before.count if before else 0)
+            self._found[key] = replace(before or each, count=count)
+
+    def rows(self) -> list[tuple[str, str, str, int]]:
+        """Return each as [place, detail, kind, count]."""
+        return [(each.place, each.detail, each.kind, each.count) for each in self._found.values()]
+
+
+def _unsendable(rows: list[list[object]]) -> Iterator[Remark]:
+    """Yield a remark for each text that cannot be sent."""
+    return (Remark(str(row[1]), _UNSENDABLE, "characters") for row in rows if row[0] is None)
 
 
 def _notes(source: Source, options: Options) -> Notes:

@@ -13,7 +13,7 @@ _FORMATS: Final = {
     "columns": ("--column", _TABLES),
     "in_place": ("--in-place", _TABLES),
     "fields": ("--field", frozenset({"jsonl"})),
-    "keys": ("--key", frozenset({"json", "arb", "chrome", "yaml"})),
+    "keys": ("--key", frozenset({"json", "arb", "chrome", "yaml", "markdown", "mdx"})),
     "headings": (
         "--context headings",
         frozenset(

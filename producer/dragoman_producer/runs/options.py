@@ -11,6 +11,7 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from dragoman_documents import registry
+from dragoman_documents.markup.sites import NAMES
 from dragoman_producer.operations.glossary_files import Languages, read_glossary
 from dragoman_producer.operations.text_files import InvalidFile
 from dragoman_producer.runs.batching import MOST_TERMS
@@ -92,6 +93,7 @@ def _reading(given: Mapping[str, Any]) -> Reading:
         bilingual=given["bilingual"],
         refresh=given["refresh"],
         encoding=_encoding(given["encoding"]),
+        site=_one_of("--site", given["site"], NAMES) if given["site"] else None,
         headings=_one_of("--context", given["context"], ("none", "headings")) == "headings",
     )
 

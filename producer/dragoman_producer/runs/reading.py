@@ -113,7 +113,8 @@ class Reader:
     def _reading(self, found: Found, lang: str) -> str:
         source_lang = self.request.translation.source_lang  # by which an encoding is recognised
         terms = self.glossary.digest()
-        return self.request.reading.digest(found.format, lang, source_lang, terms)
+        site = () if found.site is None else (found.site,)  # manifests of version 2 have none
+        return self.request.reading.digest(found.format, lang, source_lang, terms, *site)
 
     def _refuse(self, found: Found, lang: str, refused: Refused) -> None:
         with self.manifest.writing(lazily=True) as db:
@@ -129,7 +130,7 @@ class Reader:
         sql.forget_files(db, sql.SAME_READING, (path, lang))
         made = db.execute(
             sql.ADD_FILE,
-            (path, lang, source, found.format, _codec_version(found), self.run),
+            (path, lang, source, found.format, _codec_version(found), found.site, self.run),
         )
         return int(made.lastrowid)
 
@@ -155,15 +156,17 @@ class Reader:
             )
             db.executemany(
                 sql.ADD_REMARK,
-                ((file, place, detail) for place, detail in known["remarks"]),
+                ((file, *each) for each in known["remarks"]),
             )
         return known["by_language"], None
 
     def _question(self, found: Found, target: str) -> dict[str, Any]:
-        return question(self.request, found.source, found.format or "", target)
+        return question(self.request, found.source, found.format or "", found.site, target)
 
 
-def question(request: Request, source: Path, format_name: str, target: str) -> dict[str, Any]:
+def question(
+    request: Request, source: Path, format_name: str, site: str | None, target: str
+) -> dict[str, Any]:
     """Return what a child needs to read a file."""
     reading = request.reading
     options = Options(
@@ -176,6 +179,7 @@ def question(request: Request, source: Path, format_name: str, target: str) -> d
         bilingual=reading.bilingual,
         headings=reading.headings,
         encoding=reading.encoding,
+        site=site,
     )
     return {
         "path": str(source.absolute()), "format": format_name, "options": options_fields(options)

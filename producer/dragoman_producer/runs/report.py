@@ -104,10 +104,11 @@ class Report:
             sql.REFUSED_FILES,
             (self._run,),
         )
-        for path, format_name, reason, detail, skipped in refused:
+        for path, format_name, site, reason, detail, skipped in refused:
             status = "skipped" if skipped else "failed"
             yield {
-                "path": shown(path), "target_lang": None, "format": format_name, "encoding": None,
+                "path": shown(path), "target_lang": None, "format": format_name, "site": site,
+                "encoding": None,
                 "status": status, "reason": reason, "detail": detail, "output": None,
                 "sha256": None, "counts": dict.fromkeys(COUNTS, 0), "output_encoding": None,
                 "issues": [],
@@ -121,20 +122,24 @@ class Report:
 
     def _document(self, row: Any) -> dict[str, Any]:
         file, target, path, lang, *rest = row
-        format_name, encoding, status, reason, detail, output, sha256, counts = rest
+        format_name, site, encoding, status, reason, detail, output, sha256, counts = rest
         found = {
-            "path": shown(path), "target_lang": lang, "format": format_name, "encoding": encoding,
+            "path": shown(path), "target_lang": lang, "format": format_name, "site": site,
+            "encoding": encoding,
             "status": status, "reason": reason, "detail": detail,
             "output": None if status == "failed" else self._relative(output), "sha256": sha256,
             "counts": json.loads(counts),
         }  # fmt: skip
         issues = [
-            {"segment": None if number < 0 else number, "place": place, "code": code, "detail": why}
-            for number, place, code, why in self._manifest.rows(
+            {
+                "segment": None if number < 0 else number, "place": place, "code": code,
+                "detail": why, "kind": kind, "count": count,
+            }
+            for number, place, code, why, kind, count in self._manifest.rows(
                 sql.ISSUES_OF_DOCUMENT,
                 (file, target),
             )
-        ]
+        ]  # fmt: skip
         codes = {issue["code"] for issue in issues}
         written = "utf-8" if ENCODING in codes else encoding
         return {**found, "output_encoding": written if found["output"] else None, "issues": issues}

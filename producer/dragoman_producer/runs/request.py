@@ -101,6 +101,8 @@ class Reading:
     """Also translate entries of PO and XLIFF that are translated already."""
     encoding: str | None = None
     """Of files that declare none and are not UTF-8; default: recognised."""
+    site: str | None = None
+    """The site of all Markdown, one of `sites.NAMES`; default: by the files around it."""
 
     def digest(self, *more: object) -> str:
         """Return the hex digest of all that changes which segments a file has; `more` is JSON."""

@@ -12,7 +12,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from dragoman_documents.recognition import format_of
+from dragoman_documents.recognition import SITED, format_of
+from dragoman_documents.site_recognition import Recognized, Sites
 from dragoman_producer.runs.other_runs import outputs_in
 from dragoman_producer.runs.paths import shown
 from dragoman_producer.runs.request import Request
@@ -49,6 +50,8 @@ class Found:
     path: str
     """Relative to the folder that was given, with `/`; the name of a file that was given."""
     format: str | None = None
+    site: str | None = None
+    """The site whose Markdown it is; None: of a format that is the same in all, or of no site."""
     reason: str | None = None
     """Why it is not translated; None if it is."""
     detail: str | None = None
@@ -73,6 +76,7 @@ class Selection:
         self._wrote = wrote
         self._out = _real(request.out)
         self._outputs: dict[str, str] = {}
+        self._sites = Sites(request.reading.site)
         self.hidden = 0
         """Files and folders whose name begins with a dot: these are not read."""
         self.other_outputs = 0
@@ -115,7 +119,7 @@ class Selection:
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
-            yield Found(folder, _relative(root, folder), None, "corrupt", error.strerror)
+            yield Found(folder, _relative(root, folder), reason="corrupt", detail=error.strerror)
             return
         for entry in entries:
             path = Path(entry.path)
@@ -130,7 +134,7 @@ class Selection:
             else:
                 detail = _not_followed(root, path) if entry.is_symlink() else None
                 reason = "outside" if detail else None
-                yield Found(path, _relative(root, path), None, reason, detail)
+                yield Found(path, _relative(root, path), reason=reason, detail=detail)
 
     def _with_outputs(self, folder: Path, others: Outputs) -> Outputs:
         """Return the outputs of other runs in a folder and in those above it."""
@@ -176,26 +180,29 @@ class Selection:
         if found.reason is not None:
             return found
         if (why := _unreadable(found.source)) is not None:
-            return Found(found.source, found.path, None, *why)
+            reason, detail = why
+            return Found(found.source, found.path, reason=reason, detail=detail)
         if (other := self._outputs.get(folded := _folded(found.path))) is not None:
             detail = f"its output would have the name of another one: {shown(other)}"
             path = str(found.source.absolute()) if other == found.path else found.path
-            return Found(found.source, path, None, "collision", detail)
+            return Found(found.source, path, reason="collision", detail=detail)
         self._outputs[folded] = found.path
-        name = self._format(found)
+        site = self._sites.of(found.source)
+        name = self._format(found, site)
         if name is None:
             suffix = PurePosixPath(found.path).suffix.lower()
             detail = _CONVERT.get(suffix, "no format is known for its name; give --format")
-            return Found(found.source, found.path, None, "unsupported_format", detail)
-        return Found(found.source, found.path, name)
+            return Found(found.source, found.path, reason="unsupported_format", detail=detail)
+        known = site.name if site is not None and name in SITED else None
+        return Found(found.source, found.path, name, known)
 
-    def _format(self, found: Found) -> str | None:
+    def _format(self, found: Found, site: Recognized | None) -> str | None:
         reading = self._request.reading
         for each in reading.formats:
             pattern, _, name = each.rpartition("=")
             if _matches(found.path, (pattern,)):
                 return name
-        return reading.format or format_of(found.source)
+        return reading.format or format_of(found.source, site)
 
 
 def _not_followed(root: Path, link: Path) -> str | None:

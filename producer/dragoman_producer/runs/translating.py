@@ -172,7 +172,7 @@ class _Run:
         if not changed:
             return
         await self._reader.read_again(
-            Found(each.source, each.path, each.format) for each in changed.values()
+            Found(each.source, each.path, each.format, each.site) for each in changed.values()
         )
         for target in self._planner.targets:
             self._planner.plan(target)
@@ -206,6 +206,7 @@ class _Run:
             missing,
             sum(need.characters for need in needs),
             self._seconds_for(missing) if self._request.dry_run else None,
+            dict(self._manifest.rows(sql.COUNT_SITES, (self._id,))),
         )
         self._emit(planned)
         return planned

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from dragoman_documents.codec import LEFT
 from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.runs.events import DocumentEnded, Event, Status
@@ -28,6 +29,8 @@ _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 ENCODING: Final = "encoding"
 """Code of the issue of a document that is UTF-8 in place of the encoding of its source."""
 _LACKS: Final = "lacks characters of the translation"
+NOTHING_TRANSLATED: Final = "nothing_translated"
+"""Reason of a document without a segment, though readers see text in it."""
 CHANGED: Final = "changed"
 """Reason of a document whose file is not the one that was read."""
 
@@ -41,6 +44,7 @@ class Document:
     path: str
     source: Path
     format: str
+    site: str | None
     sha256: str
     reading: str
 
@@ -128,7 +132,8 @@ class Writer:
         self._outputs.check(output, document.source)
         tally = Tally(self._run)
         temporary = self._parts / f"{document.target.number}-{document.file}"
-        asked = question(self._request, document.source, document.format, document.target.lang)
+        lang, site = document.target.lang, document.site
+        asked = question(self._request, document.source, document.format, site, lang)
         asked |= {"sha256": document.sha256, "temporary": str(temporary.absolute())}
         try:
             answer = await self._children.write(asked, self._texts(document, tally))
@@ -143,8 +148,10 @@ class Writer:
             self._outputs.publish(temporary, output, answer["sha256"])
         finally:
             temporary.unlink(missing_ok=True)
-        status: Status = "partial" if tally.counts["source"] else "done"
-        self._end(document, output, status, tally=tally, sha256=answer["sha256"])
+        left = self._left(document)
+        status: Status = "partial" if tally.counts["source"] or left else "done"
+        why = Refused(NOTHING_TRANSLATED, left) if left else None
+        self._end(document, output, status, why, tally=tally, sha256=answer["sha256"])
 
     def _texts(self, document: Document, tally: Tally) -> Iterator[Text]:
         """Yield the text of each segment of a document, None for one without."""
@@ -183,14 +190,27 @@ class Writer:
         counts = json.loads(row[3])
         reused = counts["new"] + counts["memory"] + counts["reused"]
         counts |= {"new": 0, "memory": 0, "reused": reused}
-        status: Status = "partial" if counts["source"] else "unchanged"
+        left = self._left(document)
+        reason = NOTHING_TRANSLATED if left else "no_target_change"
+        detail = left or row[5]
+        status: Status = "partial" if counts["source"] or left else "unchanged"
+        kept = (status, reason, detail, json.dumps(counts), self._run)
         with self._manifest.writing(lazily=True) as db:
-            db.execute(
-                sql.KEEP_OUTPUT,
-                (status, json.dumps(counts), self._run, document.file, document.target.number),
-            )
-        self._ended(document, output, status, "no_target_change", row[5])
+            db.execute(sql.KEEP_OUTPUT, (*kept, document.file, document.target.number))
+        self._ended(document, output, status, reason, detail)
         return True
+
+    def _left(self, document: Document) -> str | None:
+        """Return which text was left, if nothing of a document can be translated but it has text.
+
+        Texts that cannot be sent are segments as well; so are those that are translated already.
+        """
+        kinds = dict(self._manifest.rows(sql.REMARK_KINDS, (document.file,)))
+        left = [f"{count:,} {kind}" for kind, count in kinds.items() if kind in LEFT]
+        segments = self._manifest.number(sql.FILE_SEGMENTS, (document.file,))
+        if not left or segments > kinds.get("characters", 0):
+            return None
+        return f"text stays in the source language: {', '.join(left)}"
 
     def _origin(self, document: Document) -> str:
         """Return what an output is made from: its source, and the runs of its translations.

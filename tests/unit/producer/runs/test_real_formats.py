@@ -16,8 +16,7 @@ from dragoman_schemas.jobs import Item, TranslationJob
 
 MARKDOWN = "# Title\n\nSome *words* and `code`.\n\n- one item\n\n```sh\nmake all\n```\n"
 GERMAN = (
-    "# \\[de\\] Title\n\n\\[de\\] Some *words* and `code`.\n\n- \\[de\\] one item\n\n"
-    "```sh\nmake all\n```\n"
+    "# [de] Title\n\n[de] Some *words* and `code`.\n\n- [de] one item\n\n```sh\nmake all\n```\n"
 )
 PO = """\
 msgid ""
@@ -70,7 +69,7 @@ async def test_a_bilingual_run_and_a_plain_one_share_their_translations(folder: 
     await translated(folder, to="de")
     assert await translated(folder, to="de", reading=Reading(bilingual=True)) == []
     written = (folder / "out/de/a.md").read_text()
-    assert "# Title\n\n# \\[de\\] Title\n" in written
+    assert "# Title\n\n# [de] Title\n" in written
 
 
 @pytest.mark.parametrize(("refresh", "filled"), [(False, []), (True, ["Filled"])])
