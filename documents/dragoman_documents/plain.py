@@ -152,7 +152,7 @@ def _replacements(
         return
     if group.slots[0].width:
         slot = group.slots[0]
-        content = _wrapped(texts[0] or "", slot, newline)
+        content = _wrapped(texts[0] or "", group, newline)
         gap = newline * 2 + slot.first
         yield Replacement(slot.end if double else slot.start, slot.end, gap * double + content)
         return
@@ -178,7 +178,8 @@ def _written(group: _Group, texts: Sequence[str | None], *, double: bool) -> lis
         if text is None or double:
             lines.append(line)
         if text is not None:
-            lines.append(_line(line.indent + text))
+            behind = line.raw[len(line.indent) + len(line.text) :]
+            lines.append(_line(line.indent + text + behind))
     return lines
 
 
@@ -243,17 +244,37 @@ def _stands_alone(line: _Line) -> bool:
     return line.columns > _WIDEST or line.raw.rstrip("\r\n").endswith((" ", "\t"))
 
 
-def _wrapped(text: str, slot: _Slot, newline: str) -> str:
-    """Return a paragraph in lines; in one line if its lines would not be read as one paragraph."""
+def _wrapped(text: str, group: _Group, newline: str) -> str:
+    """Return a paragraph in lines; in one line if its lines would not be read as one paragraph.
+
+    Lines with which source and translation begin stay, the rest is wrapped at the same width.
+    """
+    slot = group.slots[0]
+    rest, kept = text, 0
+    for line in group.lines[:-1]:
+        if not rest.startswith(line.text + " "):
+            break
+        rest, kept = rest[len(line.text) + 1 :], kept + 1
+    lines = _filled(rest, slot, slot.indent if kept else slot.first)
+    lines = [line.raw.rstrip("\r\n") for line in group.lines[:kept]] + lines
+    if not _width([_line(line) for line in lines]):
+        return text
+    ends = [line.raw[len(line.raw.rstrip("\r\n")) :] for line in group.lines[:kept]]
+    ends += [newline] * (len(lines) - kept - 1) + [""]
+    whole = "".join(line + end for line, end in zip(lines, ends, strict=True))
+    return whole[len(slot.first) :]
+
+
+def _filled(text: str, slot: _Slot, first: str) -> list[str]:
+    """Return the lines of a text, at the width of its paragraph."""
     words = text.split(" ")
-    lines = [slot.first + words[0]]
+    lines = [first + words[0]]
     for word in words[1:]:
         if len(lines[-1]) + 1 + len(word) <= slot.width:
             lines[-1] += " " + word
         else:
             lines.append(slot.indent + word)
-    again = [_line(line) for line in lines]
-    return newline.join(lines)[len(slot.first) :] if _width(again) else text
+    return lines
 
 
 CODECS: Final[Mapping[str, Codec]] = {"txt": Plain()}

@@ -26,37 +26,45 @@ class _Format(NamedTuple):
 
 
 _FORMATS: Final = {
-    "docx": _Format("office.docx", frozenset({".docx", ".docm", ".dotx", ".dotm"})),
-    "pptx": _Format("office.pptx", frozenset({".pptx", ".pptm", ".potx", ".ppsx", ".ppsm"})),
-    "xliff": _Format("catalogs.xliff", frozenset({".xlf", ".xliff", ".sdlxliff", ".mxliff"})),
-    "android": _Format("catalogs.android.codec", frozenset({"strings.xml"})),
-    "resx": _Format("catalogs.resx", frozenset({".resx", ".resw"})),
-    "qt": _Format("catalogs.qt"),
-    "ttml": _Format("subtitles.ttml", frozenset({".ttml", ".dfxp"})),
+    "docx": _Format("office.docx", frozenset({".docx", ".docm", ".dotx", ".dotm"}), version=2),
+    "pptx": _Format(
+        "office.pptx", frozenset({".pptx", ".pptm", ".potx", ".ppsx", ".ppsm"}), version=2
+    ),
+    "xliff": _Format(
+        "catalogs.xliff", frozenset({".xlf", ".xliff", ".sdlxliff", ".mxliff"}), version=2
+    ),
+    "android": _Format("catalogs.android.codec", frozenset({"strings.xml"}), version=2),
+    "resx": _Format("catalogs.resx", frozenset({".resx", ".resw"}), version=2),
+    "qt": _Format("catalogs.qt", version=2),
+    "ttml": _Format("subtitles.ttml", frozenset({".ttml", ".dfxp"}), version=2),
     "odt": _Format("office.odf.codec", frozenset({".odt", ".ott"})),
     "ods": _Format("office.odf.codec", frozenset({".ods", ".ots"})),
     "odp": _Format("office.odf.codec", frozenset({".odp", ".otp"})),
-    "xlsx": _Format("office.xlsx.codec", frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"})),
-    "srt": _Format("subtitles.srt_vtt", frozenset({".srt"})),
-    "vtt": _Format("subtitles.srt_vtt", frozenset({".vtt"})),
-    "properties": _Format("catalogs.properties.codec", frozenset({".properties"})),
-    "strings": _Format("catalogs.properties.codec", frozenset({".strings"})),
-    "csv": _Format("tables.csv", frozenset({".csv"})),
-    "tsv": _Format("tables.csv", frozenset({".tsv", ".tab"})),
-    "jsonl": _Format("tables.jsonl", frozenset({".jsonl", ".ndjson"})),
+    "xlsx": _Format(
+        "office.xlsx.codec", frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"}), version=2
+    ),
+    "srt": _Format("subtitles.srt_vtt", frozenset({".srt"}), version=2),
+    "vtt": _Format("subtitles.srt_vtt", frozenset({".vtt"}), version=2),
+    "properties": _Format("catalogs.properties.codec", frozenset({".properties"}), version=2),
+    "strings": _Format("catalogs.properties.codec", frozenset({".strings"}), version=2),
+    "csv": _Format("tables.csv", frozenset({".csv"}), version=2),
+    "tsv": _Format("tables.csv", frozenset({".tsv", ".tab"}), version=2),
+    "jsonl": _Format("tables.jsonl", frozenset({".jsonl", ".ndjson"}), version=2),
     "po": _Format("catalogs.po.codec", frozenset({".po", ".pot"})),
-    "markdown": _Format("markup.markdown.codec", frozenset({".md", ".markdown", ".mkd", ".rmd"})),
-    "mdx": _Format("markup.markdown.codec", frozenset({".mdx"})),
-    "txt": _Format("plain", frozenset({".txt", ".text"})),
-    "yaml": _Format("catalogs.yaml.codec", frozenset({".yaml", ".yml"})),
-    "epub": _Format("books.epub", frozenset({".epub"})),
-    "html": _Format("markup.html.codec", frozenset({".html", ".htm"})),
-    "xhtml": _Format("markup.html.codec", frozenset({".xhtml", ".xht"})),
-    "json": _Format("catalogs.json.codec", frozenset({".json", ".jsonc"})),
+    "markdown": _Format(
+        "markup.markdown.codec", frozenset({".md", ".markdown", ".mkd", ".rmd", ".qmd"}), version=2
+    ),
+    "mdx": _Format("markup.markdown.codec", frozenset({".mdx"}), version=2),
+    "txt": _Format("plain", frozenset({".txt", ".text"}), version=2),
+    "yaml": _Format("catalogs.yaml.codec", frozenset({".yaml", ".yml"}), version=2),
+    "epub": _Format("books.epub", frozenset({".epub"}), version=2),
+    "html": _Format("markup.html.codec", frozenset({".html", ".htm"}), version=2),
+    "xhtml": _Format("markup.html.codec", frozenset({".xhtml", ".xht"}), version=2),
+    "json": _Format("catalogs.json.codec", frozenset({".json", ".jsonc"}), version=2),
     "xcstrings": _Format("catalogs.apple.xcstrings", frozenset({".xcstrings"})),
-    "arb": _Format("catalogs.json.codec", frozenset({".arb"})),
-    "chrome": _Format("catalogs.json.codec"),
-    "ipynb": _Format("markup.notebooks", frozenset({".ipynb"})),
+    "arb": _Format("catalogs.json.codec", frozenset({".arb"}), version=2),
+    "chrome": _Format("catalogs.json.codec", version=2),
+    "ipynb": _Format("markup.notebooks", frozenset({".ipynb"}), version=2),
 }
 
 

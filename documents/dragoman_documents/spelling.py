@@ -21,6 +21,20 @@ _AFTER_BLANK: Final = re.compile(r"(?<=[ \t\n])")
 _BLANK: Final = re.compile(r" ")
 
 
+def escapes(
+    raw: str, pattern: re.Pattern[str], meaning: Callable[[str], str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the pieces of a text for `Spelling`: what matches is an escape, with its meaning."""
+    end = 0
+    for match in pattern.finditer(raw):
+        if match.start() > end:
+            yield raw[end : match.start()], raw[end : match.start()]
+        yield meaning(match[0]), match[0]
+        end = match.end()
+    if end < len(raw):
+        yield raw[end:], raw[end:]
+
+
 class Kept(NamedTuple):
     """Characters `[start:end)` of a translation without tags, and how its source spells them."""
 
@@ -69,6 +83,11 @@ class Spelling:
         self._pattern = _any_of(odd)
         self._spelled = self._occurrences(odd) if odd else {}
 
+    @property
+    def is_as_it_is(self) -> bool:
+        """Whether all of the source is spelled as `default` would spell it, on one line."""
+        return not (self._breaks or self._spelled)
+
     def kept(self, text: str) -> list[Kept]:
         """Return what a translation, given without tags, keeps of the spelling, in order.
 
@@ -88,6 +107,13 @@ class Spelling:
         if not kept:
             return self._default
         return _Keeping(kept, self._default).spelled
+
+    def spelled(self, text: str) -> str:
+        """Return a whole translation as the source would spell it.
+
+        It has no inline codes; what looks like one is text.
+        """
+        return _Keeping(self.kept(text), self._default).spelled(text)
 
     def _characters(self, text: str, breaks: Sequence[Kept]) -> Iterator[Kept]:
         taken = {each.start for each in breaks if each.end > each.start}
@@ -126,7 +152,7 @@ class Spelling:
             return
         blanks = [match.start() for match in _BLANK.finditer(text)]
         behind = [match.start() for match in _AFTER_BLANK.finditer(text)]
-        last = -1
+        last = -2
         for each in self._breaks:
             places = blanks if each.blank else behind
             place = self._nearest(each, places, last, text)
@@ -136,13 +162,13 @@ class Spelling:
 
     def _nearest(self, each: _Break, places: Sequence[int], last: int, text: str) -> int | None:
         """Return the place behind `last` for a break; None if it is left out."""
-        if not each.blank and self._is_between_the_same(each.place, text) and each.place > last:
+        if self._is_between_the_same(each.place, text) and each.place > last:
             return each.place
         ideal = each.place * len(text) / max(1, len(self.text))
         index = bisect_left(places, ideal)
-        near = [at for at in places[max(0, index - 1) : index + 1] if at > last]
+        near = [at for at in places[max(0, index - 1) : index + 1] if at > last + 1]
         if not near:
-            index = bisect_left(places, last + 1)
+            index = bisect_left(places, last + 2)
             near = list(places[index : index + 1])
         return min(near, key=lambda at: abs(at - ideal), default=None)
 

@@ -73,7 +73,7 @@ def _note(package: Package, name: str, content: Token, end: Token) -> None:
 def values(text: str, start: int, end: int) -> dict[str, str]:
     """Return the attributes of a start tag."""
     return {
-        each.name: decoded_attribute(text[each.value_start : each.end].strip("\"'"), xml=True)
+        each.name: decoded_attribute(text[each.value_start : each.end].strip("\"'"))
         for each in attributes(text, start, end)
         if each.value_start >= 0
     }

@@ -118,7 +118,7 @@ def _add_forms(read: Read, target: Element, source: Mixed, about: Segment) -> No
         read.remarks.append(Remark(about.place, (
             f"it has {len(elements)} numerus forms, {read.options.target_lang} has {len(own)}: "
             "it is left alone; run lupdate -target-language first"
-        )))  # fmt: skip
+        ), "message"))  # fmt: skip
         return
     message = _Numerus(read.data, target, elements)
     for index, (form, element) in enumerate(zip(own, elements, strict=True)):

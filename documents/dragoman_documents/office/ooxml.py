@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,16 +16,15 @@ from dragoman_documents.office.package_codec import (
     text_slot,
     wrong_type,
 )
+from dragoman_documents.office.paragraphs.filling import Names
 from dragoman_documents.office.paragraphs.reading import (
     Dialect,
-    Item,
     Reader,
-    Text,
-    Wrapper,
     raw_name,
+    texts,
     trimmed,
 )
-from dragoman_documents.office.paragraphs.writing import Names, block
+from dragoman_documents.office.paragraphs.writing import block
 from dragoman_documents.xml.slots import Slot, translatable
 from dragoman_documents.xml.tree import Element
 
@@ -155,11 +154,11 @@ def paragraph_slot(
     """
     items = reader.items(element)
     items = items if whole else trimmed(items)
-    first = _first_text(items)
-    if first is None:
+    if next(texts(items), None) is None:
         return None
-    place = (element.content, element.stop) if whole else None
-    found = block(part.data, items, _names(part, reader.dialect, element), place)
+    found = block(
+        part.data, items, _names(part, reader.dialect, element), element if whole else None
+    )
     if not translatable(found.text):
         return None
     segment = Segment(
@@ -174,15 +173,6 @@ def paragraph_slot(
     return Slot(segment, found.start, found.end, found.runs, part.name)
 
 
-def _first_text(items: Sequence[Item]) -> Text | None:
-    for each in items:
-        if isinstance(each, Text):
-            return each
-        if isinstance(each, Wrapper) and (inner := _first_text(each.items)) is not None:
-            return inner
-    return None
-
-
 def _names(part: Part, dialect: Dialect, element: Element) -> Names:
     """Return the names of the paragraph's elements as the file spells them."""
     run = element.child(dialect.run) or next(element.descendants(dialect.run), None)
@@ -192,6 +182,7 @@ def _names(part: Part, dialect: Dialect, element: Element) -> Names:
         None if run is None else raw_name(part.data, run),
         raw_name(part.data, text),
         spaced=not dialect.text.startswith("a:"),
+        read=dialect.read,
         write=dialect.write,
     )
 

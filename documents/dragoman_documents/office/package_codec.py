@@ -10,13 +10,15 @@ from dragoman_documents.archive.reading import Archive
 from dragoman_documents.codec import (
     DocumentError,
     Extraction,
+    InlineCode,
     Kind,
     Options,
     Remark,
+    RemarkKind,
     Segment,
     layout_of,
 )
-from dragoman_documents.inline_codes import plain
+from dragoman_documents.inline_codes import plain, rendered
 from dragoman_documents.splicing import skeleton
 from dragoman_documents.xml.slots import (
     Inner,
@@ -26,6 +28,7 @@ from dragoman_documents.xml.slots import (
     translatable,
     usable,
 )
+from dragoman_documents.xml.spelling import kept
 from dragoman_documents.xml.tree import (
     Element,
     Source,
@@ -35,6 +38,7 @@ from dragoman_documents.xml.tree import (
     parsed,
     source,
     text_of,
+    value_of,
 )
 
 _RIGHT_TO_LEFT: Final = {"ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"}
@@ -74,9 +78,9 @@ class Found:
         self.parts.append(part)
         self.slots += slots
 
-    def remark(self, place: str, detail: str) -> None:
+    def remark(self, place: str, detail: str, kind: RemarkKind = "check") -> None:
         """Add something a person should know."""
-        self.remarks.append(Remark(place, detail))
+        self.remarks.append(Remark(place, detail, kind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,43 +176,45 @@ def _direction(options: Options, segments: Sequence[Segment]) -> Iterator[Remark
 
 
 @dataclass(frozen=True, slots=True)
-class PlainText:
-    """Writes the content of an element that holds nothing but text."""
+class Plain:
+    """Writes text without markup as its source spells what is still there."""
 
-    lead: str = ""
-    trail: str = ""
+    raw: str
+    """The source's text as it is spelled."""
+    read: Callable[[str], str]
+    write: Callable[[str], str]
 
     def written(self, text: str, inner: Inner) -> bytes:
-        """Return the text, escaped."""
+        """Return the text, escaped, with the blanks that the source has at its ends."""
         del inner
-        return escaped(self.lead + text + self.trail).encode()
+        lead, _, trail = stripped(self.read(self.raw))
+        return kept(self.raw, self.read, self.write, lead + text + trail).encode()
 
     def fixed(self, ranges: Sequence[tuple[int, int]]) -> str:
         """Return the blanks around the text."""
         del ranges
-        return f"{self.lead}\0{self.trail}"
+        lead, _, trail = stripped(self.read(self.raw))
+        return f"{lead}\0{trail}"
 
 
 @dataclass(frozen=True, slots=True)
-class PlainValue(PlainText):
-    """Writes the value of an attribute."""
-
-    def written(self, text: str, inner: Inner) -> bytes:
-        """Return the text, escaped."""
-        del inner
-        return escaped_value(self.lead + text + self.trail).encode()
-
-
-@dataclass(frozen=True, slots=True)
-class PlainName(PlainText):
+class PlainName(Plain):
     """Writes a value that repeats a text elsewhere, without its markup."""
 
-    spell: Callable[[str], str] = str
+    codes: tuple[InlineCode, ...] = ()
+    """What stands for the markup; nothing if there are none."""
 
     def written(self, text: str, inner: Inner) -> bytes:
         """Return the text without tags, escaped."""
-        del inner
-        return escaped_value(self.spell(plain(text))).encode()
+        if not self.codes:
+            return Plain.written(self, plain(text), inner)
+        shown = rendered(text, self.codes, str)
+        return kept(self.raw, self.read, self.write, shown).encode()
+
+    def fixed(self, ranges: Sequence[tuple[int, int]]) -> str:
+        """Return nothing: the text is known by its other place."""
+        del ranges
+        return ""
 
 
 def attribute_slot(part: Part, element: Element, name: str, place: str) -> Iterator[Slot]:
@@ -216,19 +222,26 @@ def attribute_slot(part: Part, element: Element, name: str, place: str) -> Itera
     text = element.attributes.get(name, "")
     found = attribute_range(part.data, element, name) if translatable(text) else None
     if found is not None:
-        lead, text, trail = stripped(text)
-        segment = Segment(text, place, "attribute", doubled=False)
-        yield Slot(segment, *found, PlainValue(lead, trail), part.name)
+        segment = Segment(text.strip(), place, "attribute", doubled=False)
+        writer = Plain(part.data[slice(*found)].decode(), value_of, escaped_value)
+        yield Slot(segment, *found, writer, part.name)
 
 
 def text_slot(part: Part, element: Element | None, place: str, kind: Kind) -> Iterator[Slot]:
     """Yield the slot of an element's text, if it holds text and no other elements."""
     if element is None or element.children:
         return
-    lead, text, trail = stripped(text_of(part.data[element.content : element.stop]))
+    raw = part.data[element.content : element.stop].decode()
+    text = content_of(raw).strip()
     if translatable(text):
         segment = Segment(text, place, kind, doubled=False)
-        yield Slot(segment, element.content, element.stop, PlainText(lead, trail), part.name)
+        writer = Plain(raw, content_of, escaped)
+        yield Slot(segment, element.content, element.stop, writer, part.name)
+
+
+def content_of(raw: str) -> str:
+    """Return the decoded text of an element."""
+    return text_of(raw.encode())
 
 
 def stripped(text: str) -> tuple[str, str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,18 +20,17 @@ from dragoman_documents.codec import (
 from dragoman_documents.encodings import Decoded, decoded, newline_of
 from dragoman_documents.inline_codes import Piece, composed, fits, plain, rendered
 from dragoman_documents.references import unescaped
+from dragoman_documents.spelling import Spelling
 from dragoman_documents.splicing import Replacement, replaced, skeleton
+from dragoman_documents.subtitles.breaks import Parted, cut_again
 from dragoman_documents.subtitles.cues import Cue, changes_cues, cues_of, lines_of
 from dragoman_documents.subtitles.groups import Layout, Reading, Unit, groups
 from dragoman_documents.subtitles.text import (
     SRT_TAG,
     VTT_TAG,
     core,
-    cut,
     joined,
     pieces_of,
-    width,
-    wrapped,
 )
 from dragoman_text.spans import is_translatable
 
@@ -40,6 +39,9 @@ _DASH: Final = re.compile(rf"[{_DASHES}]\s*")
 _BLANKS: Final = re.compile(r"[\s\0]+")
 _BREAK: Final = re.compile(r"[\r\n\0]")
 _MARK: Final = "\0"
+_ODD: Final = re.compile("[&<>]")
+_PIECE: Final = re.compile(r"&[^\s<&;]{1,32}+;?|[^\n&]++|&")
+"""A reference, or other text; none has a line break, which is put where the text has room."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,21 @@ class SubtitleCodec:
     def _escape(self, text: str) -> str:
         return html.escape(text, quote=False) if self.vtt else text
 
+    def _keeping(self, sources: Sequence[str], text: str) -> Callable[[str], str]:
+        """Return how to escape a translation: as its sources spell what is still there."""
+        if not self.vtt or not any(map(_ODD.search, sources)):
+            return self._escape
+        raws = (raw for source in sources for raw in self._tags.split(source))
+        pieces = ((self._decode(raw), raw) for each in raws for raw in _PIECE.findall(each))
+        keep = Spelling(pieces, self._escape).keeping(text)
+
+        def spell(part: str) -> str:
+            found = keep(part)
+            is_same = self._decode(found) == part and not self._tags.search(found)
+            return found if is_same else self._escape(part)
+
+        return spell
+
     def _units(self, text: str, index: int, cue: Cue) -> Iterator[Unit]:
         if not _is_dialogue(text, cue):
             yield Unit(index, *self._core(text, cue.start, cue.end))
@@ -149,12 +166,18 @@ class SubtitleCodec:
     def _composed(
         self, text: str, ranges: Iterable[tuple[int, int]]
     ) -> tuple[str, tuple[InlineCode, ...]]:
+        spelled, codes = self._spelled(text, ranges)
+        return joined(spelled), codes
+
+    def _spelled(
+        self, text: str, ranges: Iterable[tuple[int, int]]
+    ) -> tuple[str, tuple[InlineCode, ...]]:
+        """Return texts in their lines, with our tags."""
         pieces: list[Piece] = []
         for start, end in ranges:
             pieces += ["\n"] if pieces else []
             pieces += pieces_of(text[start:end], self._tags, self._decode)
-        spelled, codes = composed(pieces, self._escape)
-        return joined(spelled), codes
+        return composed(pieces, self._escape)
 
     def _changes(
         self,
@@ -165,25 +188,36 @@ class SubtitleCodec:
         options: Options,
     ) -> Iterator[Replacement[str]]:
         sources = [layout.text[unit.start : unit.end] for unit in group]
-        shares = [max(1, width(source)) for source in sources]
         if _BREAK.search(text):
             text = _BLANKS.sub(_without_breaks, text).strip()
-        parted = cut(text, shares, _MARK, nested=False)
-        if parted is None:
+        cues = self._cut(layout, group, text, segment.text)
+        if cues is None:
             return
-        if not group[0].is_line:
-            lines = (source.split("\n") for source in sources)
-            parted = _MARK.join(map(wrapped, parted.split(_MARK), lines))
-        parts = rendered(parted, segment.codes, self._escape).split(_MARK)
+        parted = _MARK.join(cue.text for cue in cues)
+        escape = self._keeping(sources, parted)
+        parts = rendered(parted, segment.codes, escape).split(_MARK)
         if len(parts) != len(group):  # a tag of the cue holds the mark
             return
-        pairs = list(zip(group, parts, strict=True))
-        if any(changes_cues(part, layout.text, unit.end) for unit, part in pairs):
+        found = list(zip(group, parts, cues, strict=True))
+        if any(
+            changes_cues(_broken(layout.text, *each), layout.text, each[0].end) for each in found
+        ):
             return
-        for unit, part in pairs:
-            new = part.replace("\n", layout.newline)
+        for unit, part, cue in found:
+            new = _broken(layout.file.text, unit, part, cue, layout.newline)
             kept = layout.file.text[unit.start : unit.end] + _between(unit, layout)
             yield Replacement(unit.start, unit.end, kept + new if options.bilingual else new)
+
+    def _cut(
+        self, layout: Layout, group: Sequence[Unit], text: str, whole: str
+    ) -> list[Parted] | None:
+        """Return a translation in the cues of its group; a line of a dialogue stays one."""
+        if group[0].is_line:
+            return [Parted(text, None)]
+        spelled, _ = self._spelled(layout.text, ((unit.start, unit.end) for unit in group))
+        return cut_again(
+            text, spelled, whole, [layout.text[unit.start : unit.end] for unit in group]
+        )
 
     def _read_group(
         self, text: str, group: Sequence[Unit], layout: Layout, source: Sequence[Unit]
@@ -205,6 +239,15 @@ def _is_dialogue(text: str, cue: Cue) -> bool:
     if text.find("\n", cue.start, cue.end) < 0:
         return False
     return sum(text.count(dash, cue.start, cue.end) for dash in _DASHES) > 1
+
+
+def _broken(text: str, unit: Unit, part: str, cue: Parted, newline: str = "\n") -> str:
+    """Return the translation of a cue with its line breaks: those of its source in a text."""
+    lines = part.split("\n")
+    if cue.breaks is None or len(lines) != len(cue.breaks) + 1:
+        return newline.join(lines)
+    breaks = (text[unit.start + start : unit.start + end] for start, end in cue.breaks)
+    return "".join(map("".join, zip(lines, (*breaks, ""), strict=True)))
 
 
 def _without_breaks(match: re.Match[str]) -> str:

@@ -109,17 +109,30 @@ def pieces_of(raw: str, tags: re.Pattern[str], decode: Callable[[str], str]) -> 
 
 def joined(text: str) -> str:
     """Return a text with our tags in one line."""
-    if "\n" not in text:
-        return text
+    return "".join(glue + line for glue, line in _lines(text)) if "\n" in text else text
+
+
+def breaks_of(text: str) -> list[tuple[int, int]]:
+    """Return where a text with our tags, once it is joined, had its line breaks."""
+    found: list[tuple[int, int]] = []
+    end = 0
+    for glue, line in _lines(text):
+        found.append((end, end + len(glue)))
+        end += len(glue) + len(line)
+    return found[1:]
+
+
+def _lines(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each line of a text with what joins it to the one before."""
     lines = [line for each in text.split("\n") if (line := each.strip(" \t"))]
     shown = [_TAG.sub("", line) for line in lines]
     following = _following(shown)
-    parts, before = lines[:1], ""
-    for line, last, after in zip(lines[1:], shown, following, strict=False):
-        before = last[-1:] or before
+    before = ""
+    for index, line in enumerate(lines):
+        before = shown[index - 1][-1:] or before if index else ""
+        after = following[index - 1] if index else ""
         spaced = before and after and not _is_unspaced(before) and not _is_unspaced(after)
-        parts += (" " if spaced else "", line)
-    return "".join(parts)
+        yield " " if spaced else "", line
 
 
 def _following(shown: Sequence[str]) -> list[str]:
@@ -217,8 +230,12 @@ def _nearest(places: Sequence[_Place], allowed: range, wanted: float, mean: floa
     return min(near, key=cost)
 
 
+def longest(source: Sequence[str]) -> int:
+    """Return how wide the lines of a cue may be."""
+    return max([_WIDTH, *map(width, source)])
+
+
 def wrapped(text: str, source: Sequence[str]) -> str:
     """Return a cue's text in lines of 42 characters, or as long as those of its source."""
-    longest = max([_WIDTH, *map(width, source)])
-    count = ceil(width(text) / longest)
+    count = ceil(width(text) / longest(source))
     return (cut(text, [1] * count, "\n", nested=True) if count > 1 else None) or text

@@ -243,8 +243,7 @@ def _replacements(
         row = layout.rows[index]
         if target < len(row.values):
             cell = row.cells[target]
-            content = spelled(value, layout.delimiter, quoted=cell.quoted)
-            yield Replacement(cell.start, cell.end, content)
+            yield Replacement(cell.start, cell.end, spelled(value, layout.delimiter, cell))
 
 
 def _appended(layout: _Layout, values: Mapping[tuple[int, int], str]) -> Iterator[Replacement[str]]:
@@ -265,7 +264,7 @@ def _new_cell(layout: _Layout, row: Row, column: _Column, value: str | None, ind
     if layout.has_header and index == 0:
         value = f"{column.name}.{layout.language}"
     text = cell.value if value is None else value
-    return spelled(text, layout.delimiter, quoted=cell.quoted)
+    return spelled(text, layout.delimiter, cell._replace(value=""))
 
 
 def _skeleton(layout: _Layout, text: str, found: Sequence[Row]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from dragoman_documents.catalogs.json.scanning import DEEPEST, is_escaped
+from dragoman_documents.catalogs.json.scanning import DEEPEST, is_escaped, respelled
 from dragoman_documents.codec import (
     Codec,
     DocumentError,
@@ -106,7 +106,8 @@ class JsonLinesCodec:
             if text is not None and fits(text, segment.codes):
                 lead, _, trail = string.value.partition(string.value.strip())
                 value = lead + rendered(text, segment.codes, str) + trail
-                content = json.dumps(value, ensure_ascii=layout.escaped)
+                raw = layout.file.text[string.start : string.end]
+                content = respelled(value, raw, escaped=layout.escaped)
                 changes.append(Replacement(string.start, string.end, content))
         return layout.file.encoded(replaced(layout.file.text, changes)) if changes else data
 

@@ -148,10 +148,19 @@ def _score(sample: str, delimiter: str) -> tuple[float, int]:
     return (round(times / counts.total(), 1), count) if count > 1 else (0.0, 0)
 
 
-def spelled(value: str, delimiter: str, *, quoted: bool) -> str:
-    """Return a cell with a value: in quotes as its source is, or if it needs them."""
-    needed = any(each in value for each in (delimiter, '"', "\r", "\n")) or value != value.strip()
-    return '"' + value.replace('"', '""') + '"' if quoted or needed else value
+def spelled(value: str, delimiter: str, cell: Cell) -> str:
+    """Return a value as a cell: in quotes as its source is, or if it needs them.
+
+    Quotes and blanks at its ends need none if its source has them without.
+    """
+    held = cell.value
+    needed = (
+        any(each in value for each in (delimiter, "\r", "\n"))
+        or ('"' in value and '"' not in held)
+        or (value[:1] == '"' and held[:1] != '"')
+        or (value != value.strip() and held == held.strip())
+    )
+    return '"' + value.replace('"', '""') + '"' if cell.quoted or needed else value
 
 
 def check_padding(found: Sequence[Row], width: int) -> None:

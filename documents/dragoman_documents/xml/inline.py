@@ -16,6 +16,8 @@ from dragoman_documents.inline_codes import (
     composed,
     pieces,
 )
+from dragoman_documents.spelling import Spelling
+from dragoman_documents.xml.manner import Manner, is_legal, joined, trimmed, xml_manner
 from dragoman_documents.xml.slots import Inner, around, shown
 from dragoman_documents.xml.tree import Element, escaped, text_of
 
@@ -47,6 +49,15 @@ class Rules:
     """Spells text for its place."""
     write_ends: Callable[[str], str] = escaped
     """Spells the blanks before and after the text."""
+    manner: Callable[[str], Manner] | None = None
+    """Tells how a source is spelled; without it that of XML, if `read` is its."""
+    begin: Callable[[str], str] = str
+    """Guards what a text may not begin with."""
+
+    @property
+    def source_manner(self) -> Callable[[str], Manner] | None:
+        """Return what tells how a source is spelled; None if nothing does."""
+        return self.manner or (xml_manner if self.read is text_of else None)
 
 
 class Range(NamedTuple):
@@ -71,6 +82,8 @@ class Mixed(NamedTuple):
     writer: MixedWriter
 
 
+_Runs = tuple[tuple[int, int], ...]
+"""Where text is, without the markup between."""
 _Codes = tuple[Range | Tags | str, ...]
 """Per inline code what it stands for; a text that looks like one of our tags is a code too."""
 
@@ -78,10 +91,13 @@ _Codes = tuple[Range | Tags | str, ...]
 def mixed(data: bytes, element: Element, rules: Rules) -> Mixed:
     """Return the text and codes of an element's content."""
     only = _only_text(data, element, rules)
-    text, shown_codes, codes = _with_codes(data, element, rules) if only is None else (only, (), ())
+    if only is None:
+        text, shown_codes, codes, runs = _with_codes(data, element, rules)
+    else:
+        text, shown_codes, codes, runs = only, (), (), ((element.content, element.stop),)
     core = text.strip()
     start = len(text) - len(text.lstrip())
-    writer = MixedWriter(data, codes, rules, text[:start], text[start + len(core) :])
+    writer = MixedWriter(data, codes, rules, text[:start], text[start + len(core) :], runs)
     return Mixed(core, shown_codes, writer)
 
 
@@ -96,19 +112,20 @@ def _only_text(data: bytes, element: Element, rules: Rules) -> str | None:
 
 def _with_codes(
     data: bytes, element: Element, rules: Rules
-) -> tuple[str, tuple[InlineCode, ...], _Codes]:
+) -> tuple[str, tuple[InlineCode, ...], _Codes, _Runs]:
     reading = _Reading(data, rules)
     reading.content(element)
     text, found = composed(reading.pieces, _marked)
+    runs = tuple(reading.runs)
     if len(found) == len(reading.codes):
-        return text, found, tuple(reading.codes)
+        return text, found, tuple(reading.codes), runs
     markup = iter(reading.codes)
     codes = [code.opening[1:] if code.opening[:1] == _TEXT else next(markup) for code in found]
     shown_codes = (
         InlineCode(code) if isinstance(code, str) else each
         for each, code in zip(found, codes, strict=True)
     )
-    return text, tuple(shown_codes), tuple(codes)
+    return text, tuple(shown_codes), tuple(codes), runs
 
 
 def _marked(text: str) -> str:
@@ -124,6 +141,7 @@ class _Reading:
     rules: Rules
     pieces: list[Piece] = field(default_factory=list[Piece])
     codes: list[Range | Tags] = field(default_factory=list[Range | Tags])
+    runs: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
 
     def content(self, element: Element) -> None:
         """Add what an element contains."""
@@ -157,10 +175,14 @@ class _Reading:
         for match in _NO_TEXT.finditer(raw) if b"<" in raw or b"&" in raw else ():
             if match[1] is not None:
                 continue
-            self.pieces.append(self.rules.read(raw[last : match.start()]))
+            self._run(start + last, start + match.start())
             self._single(start + match.start(), start + match.end())
             last = match.end()
-        self.pieces.append(self.rules.read(raw[last:] if last else raw))
+        self._run(start + last, end)
+
+    def _run(self, start: int, end: int) -> None:
+        self.runs.append((start, end))
+        self.pieces.append(self.rules.read(self.data[start:end]))
 
     def _single(self, start: int, end: int) -> None:
         self.codes.append(Range(start, end))
@@ -175,27 +197,82 @@ class MixedWriter(NamedTuple):
     rules: Rules
     lead: str = ""
     trail: str = ""
+    runs: _Runs = ()
 
     def written(self, text: str, inner: Inner) -> bytes:
         """Return the content of the element."""
-        return b"".join(self._parts(text, inner))
-
-    def _parts(self, text: str, inner: Inner) -> Iterator[bytes]:
-        opened: list[bytes] = []
-        yield self.rules.write_ends(self.lead).encode()
         marks = tuple(
             InlineCode(str(index), "" if isinstance(code, Tags) else None)
             for index, code in enumerate(self.codes)
         )
-        for piece in pieces(text, marks):
+        found = list(pieces(text, marks))
+        texts = self._texts(text, found)
+        return b"".join(self._parts(found, texts, inner))
+
+    def _parts(self, found: Sequence[Piece], texts: Sequence[str], inner: Inner) -> Iterator[bytes]:
+        opened: list[bytes] = []
+        spelled = iter(texts)
+        yield next(spelled).encode()
+        for piece in found:
             match piece:
                 case str():
-                    yield self._text(piece)
+                    yield next(spelled).encode()
                 case Closing():
                     yield opened.pop()
                 case Opening(index) | Single(index):
                     yield self._code(self.codes[int(index)], inner, opened)
-        yield self.rules.write_ends(self.trail).encode()
+        yield next(spelled).encode()
+
+    def _texts(self, text: str, found: Sequence[Piece]) -> list[str]:
+        """Return the texts of a translation as they are spelled, with the blanks around them."""
+        texts = [piece for piece in found if isinstance(piece, str)]
+        manner = self.rules.source_manner
+        if manner is not None:
+            raws = [self.data[start:end].decode() for start, end in self.runs]
+            own = joined(raws, manner)
+            kept = self._kept(text, texts, own) or self._kept_whole(text, found, own)
+            if kept is not None:
+                return self._begun(kept, "".join(raws))
+        ends = map(self.rules.write_ends, (self.lead, self.trail))
+        return [next(ends), *map(self.rules.write, texts), next(ends)]
+
+    def _kept(self, text: str, texts: Sequence[str], manner: Manner) -> list[str] | None:
+        """Return the texts spelled as their source; None if they would not mean the same."""
+        held = trimmed(manner.pieces, self.lead, self.trail)
+        if held is None:
+            return None
+        lead, core, trail = held
+        keeping = Spelling(core, manner.write).keeping(text)
+        found = [manner.opening + lead, *map(keeping, texts), trail + manner.closing]
+        return found if self._means(found, [self.lead, *texts, self.trail]) else None
+
+    def _kept_whole(self, text: str, found: Sequence[Piece], manner: Manner) -> list[str] | None:
+        """Return what `_kept` does where a blank at an end and a letter are one in the source."""
+        texts = [piece for piece in found if isinstance(piece, str)]
+        if any(end and not isinstance(piece, str) for end, piece in (
+            (self.lead, found[0]), (self.trail, found[-1])
+        )):  # fmt: skip
+            return None
+        texts[0] = self.lead + texts[0]
+        texts[-1] += self.trail
+        keeping = Spelling(manner.pieces, manner.write).keeping(self.lead + text + self.trail)
+        spelled = [manner.opening, *map(keeping, texts), manner.closing]
+        return spelled if self._means(spelled, ["", *texts, ""]) else None
+
+    def _begun(self, texts: list[str], raw: str) -> list[str]:
+        """Return spelled texts that begin like no reference, unless their source does."""
+        if not texts[0] and self.rules.begin(raw) == raw:
+            texts[1] = self.rules.begin(texts[1])
+        return texts
+
+    def _means(self, spelled: Sequence[str], meant: Sequence[str]) -> bool:
+        """Return whether the document reads texts as they are."""
+        if not self.codes:
+            spelled, meant = ["".join(spelled)], ["".join(meant)]
+        pairs = zip(spelled, meant, strict=True)
+        return all(
+            is_legal(each) and self.rules.read(each.encode()) == text for each, text in pairs
+        )
 
     def _code(self, code: Range | Tags | str, inner: Inner, opened: list[bytes]) -> bytes:
         match code:

@@ -27,6 +27,7 @@ _ATTRIBUTE: Final = re.compile(rb"""\s([^\s=]+)\s*=\s*("[^"]*"|'[^']*')""")
 _DECLARED: Final = re.compile(rb"""<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._-]{1,40})""")
 _PARTS: Final = re.compile(r"<!\[CDATA\[(.*?)\]\]>|<!--.*?-->|<\?.*?\?>|([^<]+)", re.DOTALL)
 _REFERENCE: Final = re.compile(r"&(?:amp|lt|gt|quot|apos|#([0-9]{1,8})|#x([0-9a-fA-F]{1,7}));")
+_VALUE_BLANK: Final = re.compile(r"\r\n|[\r\n\t]")
 _ILLEGAL: Final = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _TEXT_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 _VALUE_ESCAPES: Final = str.maketrans({
@@ -243,6 +244,11 @@ def text_of(raw: bytes) -> str:
     )
 
 
+def value_of(raw: str) -> str:
+    """Return the decoded value of an attribute."""
+    return _unescaped(_VALUE_BLANK.sub(" ", raw))
+
+
 def _unescaped(text: str) -> str:
     """Return text without references. Entities that XML does not define stay as they are."""
     if "\r" in text:
@@ -260,12 +266,17 @@ def _dereferenced(match: re.Match[str]) -> str:
 
 def escaped(text: str) -> str:
     """Return text as the content of an element. Characters that XML cannot hold are left out."""
-    return _ILLEGAL.sub("", text).translate(_TEXT_ESCAPES)
+    return legal(text).translate(_TEXT_ESCAPES)
+
+
+def legal(text: str) -> str:
+    """Return text without the characters that XML cannot hold."""
+    return _ILLEGAL.sub("", text)
 
 
 def escaped_value(text: str) -> str:
     """Return text as the value of an attribute in quotes of either kind."""
-    return _ILLEGAL.sub("", text).translate(_VALUE_ESCAPES)
+    return legal(text).translate(_VALUE_ESCAPES)
 
 
 def attribute_range(data: bytes, element: Element, name: str) -> tuple[int, int] | None:

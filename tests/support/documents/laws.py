@@ -36,6 +36,13 @@ def assert_identity(codec: Codec, data: bytes, options: Options = GERMAN) -> Ext
     return extraction
 
 
+def assert_itself_again(codec: Codec, data: bytes, options: Options = GERMAN) -> None:
+    """Check that texts that are their own translations give the bytes of their document."""
+    extraction = codec.extract(data, options)
+    texts = [each.text for each in extraction.segments]
+    assert codec.splice(data, extraction, texts, options) == data
+
+
 def assert_read_back(
     codec: Codec, data: bytes, texts: Sequence[str | None], options: Options = GERMAN
 ) -> bytes:

@@ -35,6 +35,7 @@ ANDROID = '<?xml version="1.0"?>\n<!-- licence --><resources>\n<{} name="a">A</{
         ("code.ts", "", None),
         ("a.mkd", "", "markdown"),
         ("A.Rmd", "", "markdown"),
+        ("a.qmd", "", "markdown"),
     ],
 )
 def test_a_format_is_known_by_place_content_or_name(

@@ -101,3 +101,18 @@ def test_lines_stay_lines_when_translations_look_wrapped() -> None:
     long = "eine Zeile, die so lang ist, dass sie wie der Anfang eines Absatzes aussieht"
     output = assert_read_back(CODEC, data, [long, long, "kurz"])
     assert output.decode() == f"{long} \n{long}\nkurz\n"
+
+
+def test_a_wrapped_paragraph_keeps_the_lines_that_did_not_change() -> None:
+    lines = [
+        "A line that its author has wrapped at some column of a page, and",
+        "not where a program would have; the one after that is",
+        "the same again.",
+    ]
+    data = "\r\n".join(lines).encode()
+    found = CODEC.extract(data, GERMAN)
+    assert len(found.segments) == 1
+    text = found.segments[0].text
+    assert CODEC.splice(data, found, [text], GERMAN) == data
+    changed = CODEC.splice(data, found, [text.replace("again", "anew")], GERMAN)
+    assert changed == data.replace(b"again", b"anew")

@@ -9,11 +9,15 @@ from typing import Final, NoReturn
 from dragoman_documents.catalogs.properties.entries import Entry, units, with_pairs
 from dragoman_documents.codec import DocumentError
 from dragoman_documents.encodings import Decoded, decoded
+from dragoman_documents.spelling import Spelling, escapes
 
 _GAP: Final = re.compile(r"(?:\s++|//[^\r\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
 _STRING: Final = r'"(?:[^"\\]|\\[\s\S])*+"'
 _WORD: Final = re.compile(rf"{_STRING}|[A-Za-z0-9_.$/:-]++")
 _ESCAPE: Final = re.compile(r"\\(?:[uU]([0-9A-Fa-f]{4})|([0-7]{1,3})|([\s\S]))")
+_PAIR: Final = r"\\[uU][dD][89abAB][0-9A-Fa-f]{2}\\[uU][dD][c-fC-F][0-9A-Fa-f]{2}"
+_PIECE: Final = re.compile(rf"{_PAIR}|{_ESCAPE.pattern}")
+"""An escape, or both halves of a pair."""
 _MEANT: Final = {
     "t": "\t", "n": "\n", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v",
 }  # fmt: skip
@@ -63,6 +67,11 @@ def _behind_gap(text: str, place: int) -> int:
 def _refuse(text: str, place: int) -> NoReturn:
     line = text.count("\n", 0, place) + 1
     raise DocumentError("corrupt", f'line {line} is not of the form "key" = "value";')
+
+
+def respelled(value: str, raw: str) -> str:
+    """Return a value as it is spelled, as its source `raw` where that still stands."""
+    return Spelling(escapes(raw, _PIECE, _meaning), escaped).spelled(value)
 
 
 def _meaning(spelled: str) -> str:

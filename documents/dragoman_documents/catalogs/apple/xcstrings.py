@@ -123,15 +123,17 @@ def _entries(
         target = entry.at("localizations", options.target_lang)
         name = shortened((key,))
         if texts is None or (target is not None and _held(target) is None):
-            remarks.append(Remark(name, "it varies by device or has substitutions: left alone"))
+            remarks.append(Remark(name, _VARIES, "message"))
         elif None in texts or is_known([each or "" for each in texts], options, kept=_KEPT):
             found = _entry(name, entry, texts, target, options)
             if found is not None:
                 yield found
         else:
-            remarks.append(Remark(name, f"its plural forms are not those of {source}: left alone"))
+            detail = f"its plural forms are not those of {source}: left alone"
+            remarks.append(Remark(name, detail, "message"))
 
 
+_VARIES: Final = "it varies by device or has substitutions: left alone"
 _Texts = Mapping[str | None, str]
 """Texts by plural category, or one by None."""
 

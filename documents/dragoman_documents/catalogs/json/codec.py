@@ -15,7 +15,7 @@ from dragoman_documents.catalogs.json.plurals import (
     run_at,
     sizes,
 )
-from dragoman_documents.catalogs.json.scanning import Path, String, is_escaped, strings
+from dragoman_documents.catalogs.json.scanning import Path, String, is_escaped, respelled, strings
 from dragoman_documents.catalogs.key_patterns import is_selected
 from dragoman_documents.codec import (
     Codec,
@@ -41,6 +41,7 @@ from dragoman_documents.values import is_text, place_of
 
 _CHROME: Final = re.compile(r"\$(?:[A-Za-z0-9_@]+\$|[1-9]|\$+)")
 """Placeholders of Chrome's messages, `$name$` and `$1`, and `$$` for a dollar sign."""
+_NO_ICU: Final = "ICU messages that cannot be translated are left as they are"
 _NO_MESSAGE: Final = "its plural keys are translated as they are; check those the language needs"
 
 
@@ -69,10 +70,9 @@ class _Value:
 
     def content(self, text: str, texts: Sequence[str | None], *, escaped: bool) -> str | None:
         """Return the string with translations; None if it stays."""
-        del text
         if all(each is None or not each.strip() for each in texts):
             return None
-        return json.dumps(self._spelled(texts), ensure_ascii=escaped)
+        return respelled(self._spelled(texts), text[self.start : self.end], escaped=escaped)
 
     def _spelled(self, texts: Sequence[str | None]) -> str:
         if self.message is not None:
@@ -199,6 +199,8 @@ class Json:
                 for place in range(index, index + (len(run) or 1)):
                     if (value := self._value(found[place], options)) is not None:
                         yield place, value
+                        if not value.segments and value.message is None:
+                            remarks.append(Remark(_place(found[place]), _NO_ICU, "message"))
                 if selected and has_count(run):
                     remarks.append(Remark(_place(run[0]), _NO_MESSAGE))
             index += len(run) or 1

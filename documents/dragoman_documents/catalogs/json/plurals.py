@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dragoman_documents.catalogs.json.scanning import Path, String
+from dragoman_documents.catalogs.json.scanning import Path, String, respelled
 from dragoman_documents.codec import DocumentError, InlineCode, Options, Segment
 from dragoman_documents.inline_codes import of_text, rendered
 from dragoman_documents.plurals.messages import (
@@ -78,10 +77,12 @@ class PluralKeys:
         """
         if all(each is None or not each.strip() for each in texts):
             return None
-        sources = {_category(each): each.value for each in self.members}
+        sources = {_category(each): each for each in self.members}
         values = {
-            form.category: json.dumps(
-                _value(form, given, sources[form.source]), ensure_ascii=escaped
+            form.category: respelled(
+                _value(form, given, sources[form.source].value),
+                text[sources[form.source].start : sources[form.source].end],
+                escaped=escaped,
             )
             for form, given in zip(self.forms, texts, strict=True)
         }

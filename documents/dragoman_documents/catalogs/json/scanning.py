@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Final, NamedTuple
 
 from dragoman_documents.codec import DocumentError
+from dragoman_documents.spelling import Spelling, escapes
 
 # Blanks and the comments of JSONC; what is not closed is no comment.
 _SKIPPED: Final = r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+"
@@ -21,6 +24,9 @@ _ITEM: Final = re.compile(rf"{_SKIPPED}((?!))?{_VALUE}")
 _MARK: Final = re.compile(rf"{_SKIPPED}([,}}\]]?)")
 _VALID: Final = re.compile(rf"{_SKIPPED}(?:{_STRING}{_SKIPPED}(?::{_SKIPPED})?+)?+")
 """What may be right before an error."""
+_ESCAPE: Final = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\[^u]"
+)
 DEEPEST: Final = 128
 """Levels: the path of a string takes time and memory in their number."""
 Path = tuple[str | int, ...]
@@ -45,6 +51,29 @@ def strings(text: str) -> Iterator[String]:
     while not reader.done:
         if (string := reader.read()) is not None:
             yield string
+
+
+def respelled(value: str, raw: str, *, escaped: bool) -> str:
+    """Return a string with its quotes, spelled as its source `raw` where that still stands.
+
+    `escaped`: whether all else is in ASCII.
+    """
+
+    spelling = Spelling(escapes(raw[1:-1], _ESCAPE, _meaning), _ascii if escaped else _unicode)
+    return f'"{spelling.spelled(value)}"'
+
+
+def _ascii(text: str) -> str:
+    return json.dumps(text)[1:-1]
+
+
+def _unicode(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+@cache
+def _meaning(escape: str) -> str:
+    return str(json.loads(f'"{escape}"'))
 
 
 def is_escaped(document: str) -> bool:

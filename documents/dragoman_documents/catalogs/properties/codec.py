@@ -73,8 +73,8 @@ class KeyValueCodec:
     """Decodes a file. Raises DocumentError."""
     entries: Callable[[str], Iterator[Entry]]
     """Yields the entries of a file. Raises DocumentError."""
-    escape: Callable[[str], str]
-    """Spells a value."""
+    respelled: Callable[[str, str], str]
+    """Spells a value as its source is spelled."""
     fallback: Callable[[str], str]
     """Spells a character that the encoding lacks."""
     message_format: bool = False
@@ -113,8 +113,9 @@ class KeyValueCodec:
             behind = place + len(value.segments)
             new = value.spelled(texts[place:behind])
             if new is not None:
-                content = self.escape(new)
-                changes.append(Replacement(value.entry.start, value.entry.end, content))
+                start, end = value.entry.start, value.entry.end
+                content = self.respelled(new, layout.file.text[start:end])
+                changes.append(Replacement(start, end, content))
             place = behind
         if not changes:
             return data
@@ -138,7 +139,7 @@ CODECS: Final[Mapping[str, Codec]] = {
         frozenset({".properties"}),
         properties_lines.read,
         properties_lines.entries,
-        properties_lines.escaped,
+        properties_lines.respelled,
         properties_lines.unicode_escape,
         message_format=True,
     ),
@@ -147,7 +148,7 @@ CODECS: Final[Mapping[str, Codec]] = {
         frozenset({".strings"}),
         strings_lines.read,
         strings_lines.entries,
-        strings_lines.escaped,
+        strings_lines.respelled,
         strings_lines.unicode_escape,
     ),
 }

@@ -9,6 +9,7 @@ from typing import Final
 from dragoman_documents.catalogs.properties.entries import Entry, units, with_pairs
 from dragoman_documents.codec import DocumentError
 from dragoman_documents.encodings import Decoded, decoded
+from dragoman_documents.spelling import Spelling, escapes
 
 _BLANK: Final = r"[ \t\f]"
 _NEWLINE: Final = r"(?:\r\n|\r|\n)"
@@ -20,6 +21,9 @@ _LINE: Final = re.compile(
 )
 """A logical line: a comment, or a key and a value that may go on behind a backslash."""
 _ESCAPE: Final = re.compile(rf"\\(?:u([0-9A-Fa-f]{{4}})|({_NEWLINE}{_BLANK}*+)|([\s\S]))")
+_PAIR: Final = r"\\[uU][dD][89abAB][0-9A-Fa-f]{2}\\[uU][dD][c-fC-F][0-9A-Fa-f]{2}"
+_PIECE: Final = re.compile(rf"{_PAIR}|(?:\\{_NEWLINE}{_BLANK}*+)++|{_ESCAPE.pattern}")
+"""An escape, both halves of a pair, or lines that go on."""
 _MEANT: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _SPELLED: Final = str.maketrans(
     {chr(code): f"\\u{code:04x}" for code in [*range(32), 127]}
@@ -49,6 +53,14 @@ def entries(text: str) -> Iterator[Entry]:
         place = match.end()
 
 
+def respelled(value: str, raw: str) -> str:
+    """Return a value as it is spelled, as its source `raw` where that still stands."""
+    spelled = Spelling(escapes(raw, _PIECE, _meaning), _escaped).spelled(value)
+    if spelled.startswith(" "):
+        spelled = f"\\{spelled}"
+    return spelled if _meaning(spelled) == value else escaped(value)
+
+
 def _meaning(spelled: str) -> str:
     return with_pairs(_ESCAPE.sub(_meant, spelled)) if "\\" in spelled else spelled
 
@@ -59,9 +71,13 @@ def _meant(match: re.Match[str]) -> str:
     return "" if match[2] else _MEANT.get(match[3], match[3])
 
 
+def _escaped(text: str) -> str:
+    return text.translate(_SPELLED)
+
+
 def escaped(value: str) -> str:
     """Return a value as it is spelled."""
-    spelled = value.translate(_SPELLED)
+    spelled = _escaped(value)
     return f"\\{spelled}" if spelled.startswith(" ") else spelled
 
 

@@ -1,70 +1,37 @@
-"""Strings of YAML at their places in the text, and the spelling of their translations."""
+"""The strings of YAML, at their places in the text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import yaml
 
 from dragoman_documents.catalogs.key_patterns import is_selected
+from dragoman_documents.catalogs.yaml.scalar import (
+    LOADER,
+    STRING,
+    WHITE_SPACE,
+    Member,
+    Scalar,
+    is_string,
+)
+from dragoman_documents.catalogs.yaml.spelling import spelled
 from dragoman_documents.codec import DocumentError
 
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_RESOLVER: Final = yaml.SafeLoader("")
+__all__ = ["Member", "Scalar", "scalars", "scalars_and_plurals", "spelled"]
+
 _CATEGORIES: Final = frozenset({"zero", "one", "two", "few", "many", "other"})
-_STRING: Final = "tag:yaml.org,2002:str"
 _PROPERTIES: Final = re.compile(r"(?:[&!][^\s]*\s+)*")
 _HEADER: Final = re.compile(r"[|>][^\r\n]*(?:\r\n|\r|\n)")
 _LEADING: Final = re.compile(r"[ \t]*")
-_WHITE_SPACE: Final = " \t\r\n\x85\u2028\u2029"
-"""Blanks and line breaks of YAML; a no-break space, which `strip` takes too, is text."""
-# Quoted unless surely plain: indicators, a comment, a mapping, a document's border, a blank at an
-# end, flow collections, anything that is not printable.
-_NOT_PLAIN: Final = re.compile(
-    r"[\s\-?:,\[\]{}#&*!|>'\"%@`=~<.]|.*(?::(?:\s|\Z)|\s#|\s\Z|[\[\]{},]|[^ -~\u00a0-\u2027\u202a-"
-    r"\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff])",
-    re.DOTALL,
-)
-_UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-_ESCAPED: Final = re.compile(_UNPRINTABLE.pattern + r"|[\t\n\"\\]")
 _BRACKET: Final = re.compile(r"[\[\]{}]")
 _DEEPEST: Final = 128
 """Levels: the path of a value takes time and memory in their number."""
 _MOST_BRACKETS: Final = 1_000
 """Brackets that may be open, also in texts: libyaml takes time in the square of their number."""
-_NAMED: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
-
-
-class Member(NamedTuple):
-    """A key that is a plural category."""
-
-    mapping: int
-    """Start of its mapping."""
-    start: int
-    end: int
-    flow: bool
-    """Whether its mapping is in braces."""
-
-
-class Scalar(NamedTuple):
-    """A string value at `[start:end)` of a text, with its quotes or the head of its block."""
-
-    start: int
-    end: int
-    text: str
-    path: tuple[str, ...]
-    line: int
-    style: str = ""
-    """`'`, `"`, `|`, `>`; empty: plain."""
-    head: str = ""
-    """Of a block: what stands before its first letter."""
-    gap: str = "\n"
-    """Of a block: what separates its lines."""
-    member: Member | None = None
-    """Where it is in a mapping whose keys so far are plural categories."""
 
 
 def scalars(text: str, keys: Sequence[str]) -> Iterator[Scalar]:
@@ -86,7 +53,7 @@ def _scalars(reader: _Reader) -> Iterator[Scalar]:
     if _depth(reader.text) > _MOST_BRACKETS:
         raise DocumentError("bomb", f"more than {_MOST_BRACKETS:,} brackets are open at once")
     try:
-        for event in yaml.parse(reader.text, Loader=_LOADER):
+        for event in yaml.parse(reader.text, Loader=LOADER):
             if isinstance(event, yaml.ScalarEvent):
                 if (scalar := reader.scalar(event)) is not None:
                     yield scalar
@@ -105,17 +72,6 @@ def _depth(text: str) -> int:
         depth = max(depth + (1 if bracket in "[{" else -1), 0)
         deepest = max(deepest, depth)
     return deepest
-
-
-def spelled(scalar: Scalar, text: str) -> str:
-    """Return the YAML of a translation, in the style of its source where that can hold it."""
-    if scalar.head and not _UNPRINTABLE.search(text):
-        return scalar.head + _block(scalar, text)
-    if not scalar.style and not _NOT_PLAIN.match(text) and _is_string(text):
-        return text
-    if scalar.style == "'" and "\n" not in text and not _UNPRINTABLE.search(text):
-        return "'" + text.replace("'", "''") + "'"
-    return '"' + _ESCAPED.sub(_escape, text) + '"'
 
 
 @dataclass(slots=True)
@@ -211,21 +167,24 @@ class _Reader:
 
     def _scalar(self, event: Any) -> Scalar | None:
         plain = event.style in (None, "")
-        if event.tag not in (None, "!", _STRING) or not event.value.strip():
+        if event.tag not in (None, "!", STRING) or not event.value.strip():
             return None
-        if plain and not _is_string(event.value):
+        if plain and not is_string(event.value):
             return None
         path = self._path()
         if not is_selected(path, self.keys):
             return None
         start, end = event.start_mark.index, event.end_mark.index
         if self.text.startswith(("&", "!"), start):
-            found = _PROPERTIES.match(self.text, start, end)
-            start = found.end() if found else start
-        return _located(self.text, start, end, event, path)
+            properties = _PROPERTIES.match(self.text, start, end)
+            start = properties.end() if properties else start
+        flow = bool(self._levels) and self._levels[-1].flow
+        return _located(self.text, start, end, event, path, flow=flow)
 
 
-def _located(text: str, start: int, end: int, event: Any, path: tuple[str, ...]) -> Scalar | None:
+def _located(
+    text: str, start: int, end: int, event: Any, path: tuple[str, ...], *, flow: bool
+) -> Scalar | None:
     """Return the scalar; None if it is not where the parser says."""
     line, value = event.start_mark.line + 1, event.value.strip()
     if event.style in ("|", ">"):
@@ -234,11 +193,11 @@ def _located(text: str, start: int, end: int, event: Any, path: tuple[str, ...])
     if event.style in ("'", '"'):
         if len(raw) < 2 or raw[0] != event.style or raw[-1] != event.style:
             return None
-        return Scalar(start, end, value, path, line, event.style)
-    end -= len(raw) - len(raw.rstrip(_WHITE_SPACE))
+        return Scalar(start, end, value, path, line, event.style, raw=raw, flow=flow)
+    end -= len(raw) - len(raw.rstrip(WHITE_SPACE))
     if raw != event.value and text[start:end].split() != event.value.split():
         return None
-    return Scalar(start, end, value, path, line)
+    return Scalar(start, end, value, path, line, raw=text[start:end], flow=flow)
 
 
 def _block_at(text: str, start: int, end: int, event: Any, path: tuple[str, ...]) -> Scalar | None:
@@ -248,37 +207,15 @@ def _block_at(text: str, start: int, end: int, event: Any, path: tuple[str, ...]
         return None
     raw = text[header.end() : end]
     first = header.end() + len(raw) - len(raw.lstrip())
-    last = header.end() + len(raw.rstrip(_WHITE_SPACE))
-    begin = header.end() + max(raw.rfind(end, 0, first - header.end()) for end in "\r\n") + 1
+    last = header.end() + len(raw.rstrip(WHITE_SPACE))
+    visible = len(raw) - len(raw.lstrip(WHITE_SPACE))
+    begin = max(raw.rfind(end, 0, visible) for end in "\r\n") + 1
     lead = len(event.value) - len(event.value.lstrip("\n"))
     own = _LEADING.match(event.value, lead)
-    columns = first - begin - (len(own[0]) if own else 0)
+    columns = visible - begin - (len(own[0]) if own else 0)
     newline = "\r\n" if header[0].endswith("\r\n") else header[0][-1]
     gap = newline + " " * columns
     line = event.start_mark.line + 1
     head = text[start:first]
-    return Scalar(start, last, event.value.strip(), path, line, event.style, head, gap)
-
-
-def _block(scalar: Scalar, text: str) -> str:
-    """Return the lines of a block; in `>` a newline is an empty line."""
-    if scalar.style == ">":
-        text = re.sub(r"\n+", lambda found: found[0] + "\n", text)
-    newline = scalar.gap.rstrip(" ")
-    return "".join(
-        (newline if not line else scalar.gap + line) if index else line
-        for index, line in enumerate(text.split("\n"))
-    )
-
-
-def _is_string(value: str) -> bool:
-    """Return whether a plain value is a string, not a number, a date, `yes` or `null`."""
-    if value[:1] not in _RESOLVER.yaml_implicit_resolvers or (
-        value[0].isalpha() and len(value) > 5
-    ):
-        return True  # of words only `false`, `null` and the like are no strings
-    return bool(_RESOLVER.resolve(yaml.ScalarNode, value, (True, False)) == _STRING)  # type: ignore[no-untyped-call]
-
-
-def _escape(found: re.Match[str]) -> str:
-    return _NAMED.get(found[0]) or f"\\u{ord(found[0]):04x}"
+    value, raw = event.value.strip(), text[start:last]
+    return Scalar(start, last, value, path, line, event.style, head, gap, raw=raw)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from dragoman_documents.codec import InlineCode, Segment
 from dragoman_documents.markup.html.blocks import Place
 from dragoman_documents.markup.html.language import language_attributes, with_changes
 from dragoman_documents.markup.html.reader import TRANSLATED, Page
-from dragoman_documents.markup.html.text import spelled
+from dragoman_documents.markup.html.text import escaped, spelled
 from dragoman_documents.markup.html.tokens import (
     Attribute,
     Token,
@@ -23,23 +24,14 @@ _NOT_TWICE: Final = frozenset({"id", "xml:id", "label", *TRANSLATED} - {"alt"})
 _BETWEEN: Final = " / "
 
 
-def attribute(page: Page, place: Place, segment: Segment, text: str) -> Replacement[str]:
-    """Return the value of an attribute, in its quotation marks or in `"`."""
-    first = page.text[place.start]
-    quote = first if first in "\"'" else '"'
-    spelling = spelled(text, segment.codes, xml=page.xml, quote=quote)
-    return Replacement(place.start, place.end, f"{quote}{spelling}{quote}")
-
-
 def doubled(
     page: Page, place: Place, segment: Segment, text: str, language: str
 ) -> Replacement[str]:
     """Return what a bilingual document has at the place of a segment, or after it."""
     if place.doubling is None:
-        both = page.text[place.start : place.end].strip("\"'")
-        return _attribute(page, place, both, segment, text)
+        return _attribute(page, place, segment, text)
     codes = [_copied(code) for code in segment.codes]
-    spelling = spelled(text, codes, xml=page.xml)
+    spelling = spelled(text, codes, partial(escaped, xml=page.xml))
     marked = language_attributes(language, xml=page.xml)
     match place.doubling:
         case "text":
@@ -53,11 +45,13 @@ def doubled(
             return Replacement(place.after, place.after, content)
 
 
-def _attribute(page: Page, place: Place, raw: str, segment: Segment, text: str) -> Replacement[str]:
-    """Return an attribute with source and translation."""
-    translation = attribute(page, place, segment, text)
-    quote = translation.content[0]
-    return Replacement(place.start, place.end, f"{quote}{raw}{_BETWEEN}{translation.content[1:]}")
+def _attribute(page: Page, place: Place, segment: Segment, text: str) -> Replacement[str]:
+    """Return an attribute with source and translation, in its quotation marks or in `"`."""
+    raw = page.text[place.start : place.end]
+    quote = raw[0] if raw[0] in "\"'" else '"'
+    translation = spelled(text, segment.codes, partial(escaped, xml=page.xml, quote=quote))
+    both = raw.strip("\"'") + _BETWEEN + translation
+    return Replacement(place.start, place.end, f"{quote}{both}{quote}")
 
 
 def _copy(text: str, place: Place, spelling: str, marked: str) -> str:

@@ -102,6 +102,10 @@ class Place(NamedTuple):
     """Range of the start tag of the block."""
     wrapping: tuple[tuple[int, int], ...] = ()
     """Ranges of the tags around all of the text: start and end tag of each, outermost first."""
+    texts: tuple[tuple[int, int], ...] = ()
+    """Ranges of the text between the codes, which the document spells in its own way."""
+    preserved: bool = False
+    """Whether its blanks are shown as they are."""
 
 
 class Around(NamedTuple):
@@ -138,9 +142,24 @@ def block_segment(text: str, run: Run, around: Around, *, xml: bool) -> tuple[Bl
         after,
         (block.start, block.tag_end) if block is not None else (0, 0),
         tuple((item.start, item.end) for item in span.wrapping),
+        tuple(_text_ranges(text, items, span, xml=xml)),
+        preserved,
     )
     kind = KINDS.get(block.name, "paragraph") if block is not None else "paragraph"
     return Block(content, kind, codes, doubling in {"copy", "div"}), place
+
+
+def _text_ranges(
+    text: str, items: Sequence[Item], span: _Span, *, xml: bool
+) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of the text of a segment, without unknown references in XML."""
+    for item in items[span.first : span.last + 1]:
+        if item.kind == "text":
+            start, end = max(item.start, span.start), min(item.end, span.end)
+            for match in unknown_references(text, start, end) if xml else ():
+                yield start, match.start()
+                start = match.end()
+            yield start, end
 
 
 def _doubling(around: Around) -> Doubling:

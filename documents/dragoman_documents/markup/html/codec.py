@@ -17,16 +17,18 @@ from dragoman_documents.codec import (
     layout_of,
 )
 from dragoman_documents.encodings import Decoded, decoded
-from dragoman_documents.markup.html.bilingual import attribute, doubled
+from dragoman_documents.markup.html.bilingual import doubled
 from dragoman_documents.markup.html.blocks import Place
 from dragoman_documents.markup.html.language import (
     direction,
+    having,
     replaced_within,
     tag_in,
     without_language,
 )
 from dragoman_documents.markup.html.reader import Page, read_page
-from dragoman_documents.markup.html.text import holdable, spelled
+from dragoman_documents.markup.html.spelling import block_spelled, value_spelled
+from dragoman_documents.markup.html.text import holdable
 from dragoman_documents.references import reference
 from dragoman_documents.splicing import Replacement, replaced, skeleton
 
@@ -104,7 +106,8 @@ def changed_page(
         content = tag_in(page.text, page.html, options.target_lang, xml=page.xml)
         replacements.append(Replacement(*page.html[:2], content))
         if page.direction is not None:
-            content = f'dir="{direction(options.target_lang)}"'
+            before = page.text[slice(*page.direction)]
+            content = having(before, direction(options.target_lang))
             replacements.append(Replacement(*page.direction, content))
     return layout.decoded.encoded(replaced(page.text, replacements), reference)
 
@@ -176,10 +179,12 @@ def replacements_of(
         if options.bilingual:
             found.append(doubled(page, place, segment, text, options.target_lang))
         elif place.doubling is None:
-            found.append(attribute(page, place, segment, text))
+            raw = page.text[place.start : place.end]
+            value = value_spelled(raw, text, segment.codes, xml=page.xml)
+            found.append(Replacement(place.start, place.end, value))
         else:
             codes = _codes(page.text, place, segment, found)
-            spelling = spelled(text, codes, xml=page.xml)
+            spelling = block_spelled(page.text, place, text, codes, xml=page.xml)
             found.append(Replacement(place.start, place.end, spelling))
     return found
 

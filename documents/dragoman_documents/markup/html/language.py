@@ -45,11 +45,19 @@ def tag_in(text: str, token: Token, language: str, *, xml: bool) -> str:
         wanted["dir"] = direction(language)
     added = "".join(f' {name}="{value}"' for name, value in wanted.items() if name not in found)
     changed = [
-        Replacement(each.start, each.end, f'{name}="{wanted[name]}"')
+        Replacement(each.start, each.end, having(text[each.start : each.end], wanted[name]))
         for name, each in found.items()
         if name in wanted
     ]
     return with_changes(text, token, changed, added)
+
+
+def having(attribute: str, value: str) -> str:
+    """Return an attribute with a value; one that has it stays as it is spelled."""
+    name, _, before = attribute.partition("=")
+    if before.strip("\t\n\f\r \"'") == value:
+        return attribute
+    return f'{name.rstrip().lower()}="{value}"'
 
 
 def without_language(text: str, token: Token) -> str:

@@ -180,7 +180,7 @@ class _Reader:
             return ""
         raw = self._text[attribute.value_start : attribute.end]
         raw = raw[1:].removesuffix(raw[0]) if raw[0] in "\"'" else raw
-        return decoded_attribute(raw, xml=self._xml)
+        return decoded_attribute(raw)
 
     def _attributes(self, element: str, found: list[Attribute]) -> None:
         for each in found:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from html.entities import html5
 from itertools import pairwise
 from typing import Final
@@ -77,9 +76,14 @@ def _collapsed(raw: str) -> str:
     return _BLANK_RUN.sub(" ", text) if "  " in text else text
 
 
-def decoded_attribute(raw: str, *, xml: bool) -> str:
-    """Return the value of an attribute; `raw` has no quotation marks."""
-    text = _collapsed(raw[slice(*trimmed(raw, 0, len(raw)))])
+def decoded_attribute(raw: str) -> str:
+    """Return the value of an attribute without the blanks at its ends, or quotation marks."""
+    return decoded_value(raw[slice(*trimmed(raw, 0, len(raw)))])
+
+
+def decoded_value(raw: str) -> str:
+    """Return what is meant by a part of the value of an attribute."""
+    text = _collapsed(raw)
     return _REFERENCE.sub(_value, text) if "&" in text else text
 
 
@@ -101,22 +105,42 @@ def _value(match: re.Match[str]) -> str:
     return html5[name] + match[2] if name in html5 else raw
 
 
-def escaped(text: str, *, xml: bool, quote: str = "") -> str:
+def escaped(text: str, *, xml: bool, quote: str = "", preserved: bool = False) -> str:
     """Return the spelling of a text whose blanks are kept: those HTML collapses as references."""
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = text.replace("\u00a0", "&#160;" if xml else "&nbsp;")
     if quote:
         text = text.replace(quote, "&quot;" if quote == '"' else "&#39;")
+    if preserved:
+        return text.replace("\r", "&#13;")
     return _INNER.sub(lambda match: reference(match[0]), text)
 
 
-def spelled(text: str, codes: Sequence[InlineCode], *, xml: bool, quote: str = "") -> str:
-    """Return the spelling of a translation, with blanks at its ends as references."""
+def spelled(
+    text: str,
+    codes: Sequence[InlineCode],
+    escape: Callable[[str], str],
+    keep: Callable[[str], str] | None = None,
+) -> str:
+    """Return the spelling of a translation, with blanks at its ends as references.
+
+    `escape` spells a text by itself; `keep` is called with the texts between the tags in order.
+    """
     inner = text.strip(_BLANKS)
     start = text.find(inner)
     end = start + len(inner)
-    escape: Callable[[str], str] = partial(escaped, xml=xml, quote=quote)
-    return reference(text[:start]) + rendered(inner, codes, escape) + reference(text[end:])
+    spell = keep or escape
+    lead = _edge(text[:start], spell)
+    return lead + rendered(inner, codes, spell) + _edge(text[end:], spell)
+
+
+def _edge(text: str, spell: Callable[[str], str]) -> str:
+    """Return blanks at an end of a text, spelled so that they belong to it."""
+    if not text:
+        return ""
+    spelling = spell(text)
+    is_kept = trimmed(spelling, 0, len(spelling)) == (0, len(spelling))
+    return spelling if is_kept else reference(text)
 
 
 def is_text(text: str) -> bool:

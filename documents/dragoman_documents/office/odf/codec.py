@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
 from dragoman_documents.archive.reading import Archive
-from dragoman_documents.codec import Codec, DocumentError, Kind, Options, Segment
+from dragoman_documents.codec import Codec, DocumentError, InlineCode, Kind, Options, Segment
 from dragoman_documents.inline_codes import plain
 from dragoman_documents.office.bilingual import Doubled
 from dragoman_documents.office.odf.places import Places
@@ -24,7 +25,7 @@ from dragoman_documents.office.package_codec import (
 from dragoman_documents.office.xlsx.sheets import Formulas
 from dragoman_documents.xml.inline import Rules, mixed
 from dragoman_documents.xml.slots import Slot, translatable
-from dragoman_documents.xml.tree import Element, attribute_range
+from dragoman_documents.xml.tree import Element, attribute_range, escaped_value, value_of
 
 _ODF: Final = "urn:oasis:names:tc:opendocument:xmlns"
 PREFIXES: Final[dict[str, str]] = {
@@ -48,6 +49,9 @@ _HEADERS: Final = frozenset({
     "style:header", "style:header-left", "style:header-first", "style:footer",
     "style:footer-left", "style:footer-first",
 })  # fmt: skip
+_BLANK: Final = re.compile(
+    r"<text:(?P<kind>s|tab|line-break)\b(?:[^>]*?\btext:c=[\"'](?P<count>[0-9]{1,4})[\"'])?"
+)
 _IDS_OF_REVISIONS: Final = frozenset({"officeooo:rsid", "officeooo:paragraph-rsid"})
 
 
@@ -201,7 +205,19 @@ class _Walk:
         paragraphs = (each for each in cell.children if each.name == "text:p")
         place = attribute_range(self.part.data, cell, "office:string-value")
         if len(list(islice(paragraphs, 2))) == 1 and place:
-            yield Slot(slot.segment, *place, PlainName(), self.part.name)
+            raw = self.part.data[slice(*place)].decode()
+            codes = tuple(map(_shown, slot.segment.codes))
+            writer = PlainName(raw, value_of, escaped_value, codes)
+            yield Slot(slot.segment, *place, writer, self.part.name)
+
+
+def _shown(code: InlineCode) -> InlineCode:
+    """Return what a value has in place of a code: the blanks that it stands for, else nothing."""
+    blank = _BLANK.match(code.opening)
+    if blank is None:
+        return InlineCode("", None if code.closing is None else "")
+    count = int(blank["count"] or 1)
+    return InlineCode({"s": " " * count, "tab": "\t", "line-break": "\n"}[blank["kind"]])
 
 
 def _is_value(element: Element) -> bool:

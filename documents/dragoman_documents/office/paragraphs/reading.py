@@ -65,6 +65,8 @@ class Text:
     end: int
     mixed: bool = False
     """Whether the run holds other things too, so that it is kept as a whole."""
+    elements: tuple[Element, ...] = ()
+    """What holds the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,7 @@ class Reader:
         if element.name == self.dialect.run:
             yield from self._of_run(element)
         elif element.name == self.dialect.text:
-            yield Text(self._text(element), Format(), element.start, element.end)
+            yield Text(self._text(element), _PLAIN, element.start, element.end, elements=(element,))
         elif element.name in self.dialect.wrappers:
             items = self.items(element)
             wraps = any(isinstance(each, Text | Wrapper) for each in items)
@@ -182,8 +184,9 @@ class Reader:
         before, after = b"<" + name + b">" + formatting.raw, b"</" + name + b">"
         for is_text, group in groupby(children, lambda each: each.name == self.dialect.text):
             if is_text:
-                text = "".join(map(self._text, group))
-                yield Text(text, formatting, run.start, run.end, mixed)
+                elements = tuple(group)
+                text = "".join(map(self._text, elements))
+                yield Text(text, formatting, run.start, run.end, mixed, elements)
                 continue
             for each in group:
                 place = (run.start, run.end) if mixed else None
@@ -242,6 +245,15 @@ def trimmed(items: Sequence[Item]) -> list[Item]:
     if len(left) == 1 and isinstance(left[0], Wrapper):
         return trimmed(left[0].items)
     return left
+
+
+def texts(items: Sequence[Item]) -> Iterator[Text]:
+    """Yield the texts of all levels in their order."""
+    for each in items:
+        if isinstance(each, Text):
+            yield each
+        elif isinstance(each, Wrapper):
+            yield from texts(each.items)
 
 
 def _trims(item: Item) -> bool:

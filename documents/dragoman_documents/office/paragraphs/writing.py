@@ -1,5 +1,6 @@
 """Paragraphs of Office Open XML: a segment's translation back to runs.
 
+It is put into the runs of the source (`filling.py`), or new runs are written if it does not fit.
 Empty runs are written where without them the output would be read as another segment: around
 markup at the ends of a formatting or of the paragraph, between two pairs of equal formatting, and
 where the base formatting would have no text left.
@@ -7,7 +8,7 @@ where the base formatting would have no text left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dragoman_documents.codec import InlineCode
@@ -19,6 +20,7 @@ from dragoman_documents.inline_codes import (
     composed,
     pieces,
 )
+from dragoman_documents.office.paragraphs.filling import Names, Places, Source, filled
 from dragoman_documents.office.paragraphs.reading import (
     Code,
     Fixed,
@@ -26,25 +28,15 @@ from dragoman_documents.office.paragraphs.reading import (
     FormatCode,
     Grouping,
     Item,
+    Text,
     WrapperCode,
     base,
     extent,
+    texts,
 )
 from dragoman_documents.splicing import skeleton
 from dragoman_documents.xml.slots import Inner, around, shown
-from dragoman_documents.xml.tree import escaped
-
-
-@dataclass(frozen=True, slots=True)
-class Names:
-    """Names of elements as the file spells them. Without a run, texts stand by themselves."""
-
-    run: bytes | None
-    text: bytes
-    spaced: bool = True
-    """Whether texts need `xml:space` to keep their blanks."""
-    write: Callable[[str], str] = escaped
-    """Spells a text as the content of its element."""
+from dragoman_documents.xml.tree import Element
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,27 +50,55 @@ class Block:
     runs: Runs
 
 
-def block(
-    data: bytes, items: Sequence[Item], names: Names, place: tuple[int, int] | None = None
-) -> Block:
+def block(data: bytes, items: Sequence[Item], names: Names, whole: Element | None = None) -> Block:
     """Return the text and codes of trimmed items, of which there is at least one.
 
-    `place` is the range to replace if it is not that of the items.
+    `whole` is the element whose content is replaced if it is not the range of the items.
     """
     grouping = Grouping(data)
-    text, marks = composed(grouping.pieces(items), lambda each: each)
+    found = list(grouping.pieces(items))
+    text, marks = composed(found, lambda each: each)
     codes = tuple(
         grouping.codes[int(each.opening[1:])] if each.opening[:1] == "\0" else each.opening
         for each in marks
     )
-    start, end = extent(items) if place is None else place
+    core = text.strip()
+    places = _places(found, items, whole)
     lead = text[: len(text) - len(text.lstrip())]
-    runs = Runs(data, codes, base(items), names, lead, text[len(text.rstrip()) :])
+    runs = Runs(data, codes, base(items), names, core, places, lead, text[len(text.rstrip()) :])
     inline = tuple(
         InlineCode(shown(runs.opening(code)), None if each.closing is None else shown(""))
         for each, code in zip(marks, codes, strict=True)
     )
-    return Block(text.strip(), inline, start, end, runs)
+    return Block(core, inline, places.start, places.end, runs)
+
+
+def _places(found: Sequence[Piece], items: Sequence[Item], whole: Element | None) -> Places:
+    stretches = tuple(_stretches(found, items))
+    if whole is None:
+        return Places(*extent(items), stretches, tuple(_edges(items)))
+    readings = (each for each in whole.children if "sb" in each.attributes)
+    return Places(whole.content, whole.stop, stretches, readings=tuple(readings))
+
+
+def _stretches(found: Sequence[Piece], items: Sequence[Item]) -> Iterator[tuple[Element, ...]]:
+    """Yield the elements with text before, between and behind the tags."""
+    held = texts(items)
+    elements: list[Element] = []
+    for piece in found:
+        if isinstance(piece, str):
+            elements += next(held).elements
+        else:
+            yield tuple(elements)
+            elements.clear()
+    yield tuple(elements)
+
+
+def _edges(items: Sequence[Item]) -> Iterator[Element]:
+    """Yield the elements of the texts at the ends, which would be no text if they were blank."""
+    for each in (items[0], items[-1]):
+        if isinstance(each, Text) and not each.mixed:
+            yield from each.elements
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +110,9 @@ class Runs:
     """Per code what it stands for; a text that looks like one of our tags is a code too."""
     base: Format
     names: Names
+    source: str
+    """The segment's text."""
+    places: Places
     lead: str = ""
     trail: str = ""
 
@@ -111,7 +134,29 @@ class Runs:
             InlineCode(str(index), None if isinstance(code, Fixed | str) else "")
             for index, code in enumerate(self.codes)
         )
-        return _Writing(self, inner).all(list(pieces(text, marks)))
+        given = list(pieces(text, marks))
+        parted, tags = self._parted(given, self.lead, self.trail)
+        if tags == self._parted(pieces(self.source, marks))[1]:
+            found = filled(Source(self.data, self.places, self.names), parted, inner)
+            if found is not None:
+                return found
+        return _Writing(self, inner).all(given)
+
+    def _parted(
+        self, given: Iterable[Piece], lead: str = "", trail: str = ""
+    ) -> tuple[list[str], list[Piece]]:
+        """Return the texts before, between and behind the tags of a translation, and the tags."""
+        parted, tags = [lead], list[Piece]()
+        for piece in given:
+            if isinstance(piece, str):
+                parted[-1] += piece
+            elif isinstance(piece, Single) and isinstance(code := self.codes[int(piece.code)], str):
+                parted[-1] += code
+            else:
+                tags.append(piece)
+                parted.append("")
+        parted[-1] += trail
+        return parted, tags
 
     def fixed(self, ranges: Sequence[tuple[int, int]]) -> str:
         """Return a digest of the markup in codes, which does not depend on their order.

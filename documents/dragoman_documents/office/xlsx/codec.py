@@ -27,6 +27,7 @@ from dragoman_documents.office.package_codec import (
     Found,
     PackageCodec,
     Part,
+    Plain,
     PlainName,
     attribute_slot,
     opened,
@@ -159,7 +160,9 @@ def _messages(part: Part, validation: Element, place: str) -> Iterator[Slot]:
         for slot in attribute_slot(part, validation, name, place):
             text = xlsx_text.decoded(slot.segment.text)
             segment = slot.segment._replace(text=text, max_chars=longest)
-            yield slot._replace(segment=segment, writer=PlainName(spell=xlsx_text.spelled_name))
+            raw = part.data[slot.start : slot.end].decode()
+            writer = Plain(raw, xlsx_text.read_value, xlsx_text.write_value)
+            yield slot._replace(segment=segment, writer=writer)
 
 
 def _add_text(
@@ -169,7 +172,7 @@ def _add_text(
     if slot is None:
         return
     if key in kept:
-        book.remark(place, "formulas name a column by this header; it is left as it is")
+        book.remark(place, "formulas name a column by this header; it is left as it is", "name")
         return
     if plain(slot.segment.text).casefold() in book.formulas.texts:
         book.remark(place, "a formula, a filter or a list of allowed values names this text")
@@ -195,13 +198,9 @@ def _join_headers(book: _Book) -> None:
             if segment is not None:
                 first, *others = book.slots[segment]
                 first = first._replace(segment=first.segment._replace(max_chars=LONGEST))
-                name = Slot(
-                    first.segment,
-                    header.start,
-                    header.end,
-                    PlainName(spell=xlsx_text.spelled_name),
-                    header.table,
-                )
+                raw = table.part.data[header.start : header.end].decode()
+                writer = PlainName(raw, xlsx_text.read_value, xlsx_text.write_value)
+                name = Slot(first.segment, header.start, header.end, writer, header.table)
                 book.slots[segment] = (first, *others, name)
         book.columns.append(columns)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from dragoman_documents.xml.tree import escaped, text_of
+from dragoman_documents.xml.tree import escaped, escaped_value, text_of, value_of
 
 _KEPT: Final = r"(?!00(?:0[0-8bBcCeEfF]|1[0-9a-fA-F])|[dD][89a-fA-F]|[fF]{3}[eEfF])"
 """Not the code of a control character, of a half of a pair, or of no character."""
@@ -42,6 +42,11 @@ def write(text: str) -> str:
     return escaped(spelled(text))
 
 
-def spelled_name(text: str) -> str:
-    """Return a text as the name of a table's column."""
-    return spelled(text).replace("\n", "_x000a_")
+def read_value(raw: str) -> str:
+    """Return the text of an attribute."""
+    return decoded(value_of(raw))
+
+
+def write_value(text: str) -> str:
+    """Return a text as the value of an attribute, such as the name of a table's column."""
+    return escaped_value(spelled(text).replace("\n", "_x000a_"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from dragoman_documents.codec import Options
@@ -14,6 +14,7 @@ from dragoman_documents.plurals.icu.parsing import (
     Count,
     Node,
     NoMessage,
+    written,
 )
 from dragoman_documents.plurals.rules import CATEGORIES, Form, category, message_forms
 
@@ -44,6 +45,11 @@ class Branch:
 
     choice: Choice
     arms: tuple[tuple[str, Branch | Leaf], ...]
+    before: str = ""
+    """What is spelled before and behind it, if it is the only choice there; also in each arm."""
+    behind: str = ""
+    optional: frozenset[str] = frozenset()
+    """Selectors that the source could have and lacks: of a plural, as `other` says the same."""
 
 
 def tree(nodes: Sequence[Node], options: Options) -> Branch | Leaf:
@@ -70,13 +76,14 @@ class _Building:
         if select is not None:
             same = (each for each in choices if (each.name, each.kind) == (select.name, "select"))
             keys = dict.fromkeys(key for each in same for key in each.arms)
-            return Branch(select, tuple(
+            arms = tuple(
                 (key, self.built(
                     tuple(_chosen(nodes, select, _by_key(key))),
                     (*selectors, key), (*selects, key),
                 ))
                 for key in keys
-            ))  # fmt: skip
+            )  # fmt: skip
+            return Branch(select, arms, *_around(nodes))
         if not choices:
             return Leaf(nodes, selectors, selects, Form("other", ()))
         return self._plural(nodes, choices, selectors, selects)
@@ -108,7 +115,9 @@ class _Building:
                 form.category,
                 self._leaf(chosen, (*selectors, form.category), selects, form, form.category),
             ))  # fmt: skip
-        return Branch(plural, tuple(arms))
+        held = {each.category for each in message_forms(source or "en", ordinal=ordinal)}
+        optional = frozenset(held - plural.arms.keys())
+        return Branch(plural, tuple(arms), *_around(nodes), optional)
 
     def _leaf(
         self,
@@ -199,6 +208,14 @@ def _choices(nodes: Iterable[Node]) -> Iterator[Choice]:
                 yield from _choices(arm)
 
 
+def _around(nodes: Sequence[Node]) -> tuple[str, str]:
+    """Return what is spelled before and behind a choice; nothing if there are several."""
+    places = [index for index, node in enumerate(nodes) if isinstance(node, Choice)]
+    if len(places) != 1:
+        return "", ""
+    return written(nodes[: places[0]]), written(nodes[places[0] + 1 :])
+
+
 def _chosen(nodes: Iterable[Node], choice: Choice, pick: _Pick) -> Iterator[Node]:
     """Yield the nodes with an arm picked for each choice of the same variable."""
     for node in nodes:
@@ -208,4 +225,4 @@ def _chosen(nodes: Iterable[Node], choice: Choice, pick: _Pick) -> Iterator[Node
             yield from _chosen(pick(node.arms), choice, pick)
         else:
             arms = {key: tuple(_chosen(arm, choice, pick)) for key, arm in node.arms.items()}
-            yield Choice(node.name, node.kind, node.offset, arms)
+            yield replace(node, arms=arms)

@@ -9,8 +9,9 @@ For codecs whose strings may be messages: `parsed`, then `Message.segments` and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from dragoman_documents.codec import InlineCode, Options, Segment
@@ -28,6 +29,7 @@ from dragoman_documents.plurals.icu.parsing import (
     ARGUMENT,
     MARK,
     Argument,
+    Choice,
     Count,
     Node,
     NoMessage,
@@ -35,6 +37,7 @@ from dragoman_documents.plurals.icu.parsing import (
     has_arms,
 )
 from dragoman_documents.plurals.rules import restored
+from dragoman_documents.spelling import Spelling
 from dragoman_text.spans import is_translatable
 
 _LONGEST: Final = 65_536
@@ -96,7 +99,7 @@ class Message:
             each.leaf.selectors: self._spelled(each, next(given) if each.is_segment else None)
             for each in self.sentences
         }
-        new = "".join(_written(self.root, found))
+        new = _written(self.root, found)
         return new if len(new) <= _LONGEST else self.source
 
     def _spelled(self, sentence: _Sentence, text: str | None) -> str:
@@ -115,15 +118,57 @@ class Message:
                 return None
             text = marked
 
-        def escape(piece: str) -> str:
-            return icu_parsing.spelled(
-                piece,
-                counted=sentence.leaf.counted,
-                hash_counts=_hash_counts(sentence.leaf, sentence.number),
-                doubled=self.doubled,
-            )
+        escape = partial(
+            icu_parsing.spelled,
+            counted=sentence.leaf.counted,
+            hash_counts=_hash_counts(sentence.leaf, sentence.number),
+        )
+        new = rendered(text, sentence.codes, partial(escape, doubled=self.doubled))
+        nodes = sentence.leaf.nodes
+        doubled = self.doubled or any(isinstance(each, Text) and each.doubled for each in nodes)
+        spelling = Spelling(_pieces(sentence), partial(escape, doubled=doubled))
+        kept = rendered(text, sentence.codes, spelling.keeping(text))
+        new, kept = (each.replace(MARK, sentence.placeholder or "") for each in (new, kept))
+        same = kept == new or _means_the_same(kept, new, counted=sentence.leaf.counted)
+        return kept if same else new
 
-        return rendered(text, sentence.codes, escape).replace(MARK, sentence.placeholder or "")
+
+def _pieces(sentence: _Sentence) -> Iterator[tuple[str, str]]:
+    """Yield the text of a sentence without its codes, as it is and as it is spelled."""
+    quotes = _quotes_are_codes(sentence.leaf, sentence.number)
+    for node in sentence.leaf.nodes:
+        piece = _piece(node, sentence.number, sentence.placeholder, quotes=quotes)
+        if isinstance(node, Text) and isinstance(piece, str):
+            yield node.text, node.written
+        elif isinstance(piece, str):
+            counts = sentence.number is not None and piece == str(sentence.number)
+            yield (MARK, MARK) if counts else (piece, piece)
+
+
+def _means_the_same(one: str, other: str, *, counted: bool) -> bool:
+    try:
+        return _flat(one, counted=counted) == _flat(other, counted=counted)
+    except NoMessage:
+        return False
+
+
+def _flat(text: str, *, counted: bool) -> list[str]:
+    """Return the texts of a sentence in an arm, and between them what is none."""
+    kind = "plural" if counted else "select"
+    found = [""]
+    for node in _arm(icu_parsing.parsed(f"{{n,{kind},other{{{text}}}}}")):
+        if isinstance(node, Text):
+            found[-1] += node.text
+        else:
+            found += (icu_parsing.written([node]), "")
+    return found
+
+
+def _arm(nodes: Sequence[Node]) -> Sequence[Node]:
+    """Return the content of the only arm of a message. Raises NoMessage if it is more."""
+    if len(nodes) != 1 or not isinstance(nodes[0], Choice):
+        raise NoMessage("a sentence ends its arm")
+    return nodes[0].arms["other"]
 
 
 def parsed(text: str, options: Options) -> Message | None:
@@ -135,10 +180,11 @@ def parsed(text: str, options: Options) -> Message | None:
     if len(text) > _LONGEST or not has_arms(text) or MARK in text:
         return None
     try:
-        root = tree(icu_parsing.parsed(text), options)
+        nodes = icu_parsing.parsed(text)
+        root = tree(nodes, options)
     except NoMessage:
         return None
-    doubled = "''" in text
+    doubled = "''" in text and not icu_parsing.has_bare_apostrophe(nodes)
     return Message(root, tuple(_sentences(root, doubled=doubled)), doubled, text)
 
 
@@ -255,14 +301,47 @@ def _shape(root: Branch | Leaf) -> Iterator[str]:
         yield from _shape(arm)
 
 
-def _written(root: Branch | Leaf, found: dict[tuple[str, ...], str]) -> Iterator[str]:
+def _written(root: Branch | Leaf, found: Mapping[tuple[str, ...], str]) -> str:
+    """Return the message with these sentences, spelled as its source where that still stands."""
     if isinstance(root, Leaf):
-        yield found[root.selectors]
-        return
-    offset = f" offset:{root.choice.offset}" if root.choice.offset else ""
-    yield f"{{{root.choice.name}, {root.choice.kind},{offset}"
-    for selector, arm in root.arms:
-        yield f" {selector}{{"
-        yield from _written(arm, found)
-        yield "}"
-    yield "}"
+        return found[root.selectors]
+    arms = {selector: _written(arm, found) for selector, arm in root.arms}
+    before, behind = _shared(root.before, root.behind, arms.values())
+    choice = root.choice
+    parts = [before, choice.head]
+    for selector in _selectors(root, arms):
+        opening = choice.opening(selector)
+        content = arms[selector][len(before) : len(arms[selector]) - len(behind)]
+        parts += (_apart(parts[-1], opening), opening, content, "}")
+    return "".join([*parts, choice.closing, behind])
+
+
+def _selectors(root: Branch, arms: Mapping[str, str]) -> Iterable[str]:
+    """Return those of the source if the others say what `other` says; else all of them."""
+    source = root.choice.arms.keys()
+    more = {selector: content for selector, content in arms.items() if selector not in source}
+    same = more.keys() <= root.optional and all(each == arms["other"] for each in more.values())
+    return source if same and arms.keys() >= source else arms
+
+
+def _shared(before: str, behind: str, arms: Collection[str]) -> tuple[str, str]:
+    """Return what can stand around a choice because all of its arms have it."""
+    if not all(each.startswith(before) for each in arms) or _cuts_quote(
+        before[::-1], (each[len(before) :] for each in arms)
+    ):
+        before = ""
+    if not all(each.endswith(behind) and len(each) >= len(before + behind) for each in arms):
+        behind = ""
+    inner = (each[len(before) : len(each) - len(behind)][::-1] for each in arms)
+    return before, "" if _cuts_quote(behind, inner) else behind
+
+
+def _cuts_quote(outer: str, inner: Iterable[str]) -> bool:
+    """Return whether apostrophes at a cut, where both begin, may belong together."""
+    apostrophes = len(outer) - len(outer.lstrip("'"))
+    return apostrophes % 2 == 1 or (bool(outer) and any(each[:1] == "'" for each in inner))
+
+
+def _apart(before: str, opening: str) -> str:
+    """Return the blank that an offset and a selector need between them."""
+    return " " if before[-1:].isdigit() and not opening[0].isspace() else ""

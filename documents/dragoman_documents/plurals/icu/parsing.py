@@ -6,6 +6,7 @@ Quoting is that of ICU's default: an apostrophe quotes only before a brace (or `
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -38,6 +39,13 @@ class Text:
 
     text: str
     raw: str | None = None
+    doubled: bool = False
+    """Whether it is an apostrophe that is spelled as two."""
+
+    @property
+    def written(self) -> str:
+        """Return the text as it is spelled."""
+        return ("''" if self.doubled else self.text) if self.raw is None else self.raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,16 @@ class Choice:
     kind: Kind
     offset: int
     arms: dict[str, tuple[Node, ...]]
+    head: str
+    """As it is spelled, up to its kind or offset."""
+    openings: dict[str, str]
+    """The selector of each arm as it is spelled, with its brace and the blanks before it."""
+    closing: str
+
+    def opening(self, selector: str) -> str:
+        """Return the spelling of a selector; of one that is not there, like that of `other`."""
+        there = self.openings.get(selector)
+        return self.openings["other"].replace("other", selector) if there is None else there
 
 
 Node = Text | Argument | Count | Choice
@@ -81,6 +99,29 @@ def parsed(text: str) -> tuple[Node, ...]:
     if parser.place != len(text):
         raise NoMessage("a closing brace without an opening one")
     return nodes
+
+
+def has_bare_apostrophe(nodes: Iterable[Node]) -> bool:
+    """Return whether an apostrophe is neither doubled nor within quotes."""
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Choice):
+            waiting.extend(each for arm in node.arms.values() for each in arm)
+        elif isinstance(node, Text) and node.written == "'":
+            return True
+    return False
+
+
+def written(nodes: Iterable[Node]) -> str:
+    """Return nodes without choices as they are spelled."""
+    return "".join("#" if isinstance(each, Count) else _raw(each) for each in nodes)
+
+
+def _raw(node: Text | Argument | Choice) -> str:
+    if isinstance(node, Text):
+        return node.written
+    return node.raw if isinstance(node, Argument) else ""
 
 
 class _Parser:
@@ -113,7 +154,7 @@ class _Parser:
         following = text[start + 1 : start + 2]
         if following == "'":
             self.place += 2
-            return Text("'")
+            return Text("'", doubled=True)
         if not following or following not in special:
             self.place += 1
             return Text("'")
@@ -137,27 +178,34 @@ class _Parser:
             else "plural" if head["kind"] == "plural" else "selectordinal"
         )  # fmt: skip
         self.place = head.end()
-        arms = self._arms(depth, counted=counted or kind != "select")
-        return Choice(head["name"], kind, int(head["offset"] or 0), arms)
+        arms, openings = self._arms(depth, counted=counted or kind != "select")
+        closing, offset = self._close(), int(head["offset"] or 0)
+        spelled_head = self._text[start : head.end()]
+        return Choice(head["name"], kind, offset, arms, spelled_head, openings, closing)
 
-    def _arms(self, depth: int, *, counted: bool) -> dict[str, tuple[Node, ...]]:
+    def _arms(
+        self, depth: int, *, counted: bool
+    ) -> tuple[dict[str, tuple[Node, ...]], dict[str, str]]:
         arms: dict[str, tuple[Node, ...]] = {}
+        openings: dict[str, str] = {}
         while (selector := _SELECTOR.match(self._text, self.place)) is not None:
             self.place = selector.end()
             if selector[1] in arms:
                 raise NoMessage("a selector is there twice")
             arms[selector[1]] = self.nodes(depth=depth + 1, counted=counted)
+            openings[selector[1]] = selector[0]
             self._close()
-        self._close()
         if "other" not in arms:
             raise NoMessage("the arm other is missing")
-        return arms
+        return arms, openings
 
-    def _close(self) -> None:
+    def _close(self) -> str:
+        """Read the brace that ends an arm or a choice; return it with the blanks before it."""
         end = _END.match(self._text, self.place)
         if end is None:
             raise NoMessage("an arm is not closed")
         self.place = end.end()
+        return end[0]
 
 
 def _closing(text: str, start: int) -> int:

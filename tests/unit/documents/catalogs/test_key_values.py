@@ -70,7 +70,7 @@ def test_only_values_change() -> None:
     texts = [f"[de] {each.text}" for each in PROPERTIES.extract(JAVA.encode(), GERMAN).segments]
     output = assert_read_back(PROPERTIES, JAVA.encode(), texts).decode("ascii")
     assert "\ntitle=[de] Open file\n" in output
-    assert "\nlong = [de] first part, second part\nempty=\n" in output
+    assert "\nlong = [de] first part, \\\n       second part\nempty=\n" in output
     assert "\nspaced\\ key\\=x    [de] A value with blanks  \n" in output
     assert "\nlines=[de] one\\nand two\\n\n" in output
     assert "\nquoted=[de] It''s {0} now\n" in output

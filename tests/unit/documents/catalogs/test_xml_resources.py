@@ -141,10 +141,10 @@ def test_a_paragraph_of_ttml_inside_another_belongs_to_it() -> None:
 @pytest.mark.parametrize(
     ("content", "wanted"),
     [
-        ('" and "', "\\u0020B\\u0020"),
+        ('" and "', '" B "'),
         ("\\u0020and\\n", "\\u0020B\\n"),
         ("\n  and\n ", "\n  B\n "),
-        ("and\\ ", "B\\u0020"),
+        ("and\\ ", "B\\ "),
     ],
 )
 def test_blanks_of_android_that_show_stay(content: str, wanted: str) -> None:

@@ -104,7 +104,7 @@ def test_attributes_keep_their_quotation_marks() -> None:
 def test_blanks_collapse_as_browsers_show_them_and_stay_where_nothing_is_translated() -> None:
     page = "<p>\n  one\n  two \t three\n</p>"
     assert texts(page) == ["one two three"]
-    assert spliced(page, "eins zwei") == "<p>\n  eins zwei\n</p>"
+    assert spliced(page, "eins zwei") == "<p>\n  eins\n  zwei\n</p>"
     assert spliced(page, None) == page
 
 
@@ -268,7 +268,7 @@ def test_attributes_of_markup_behind_the_text_are_translated_too(bilingual: bool
     options = replace(GERMAN, bilingual=bilingual)
     assert [each.text for each in HTML.extract(page, options).segments] == ["a", "b", "c"]
     output = assert_read_back(HTML, page, ["A", "B", "C"], options)
-    assert bilingual or output == b'<div><br title="A">B<br title="C"></div>'
+    assert bilingual or output == b"<div><br title=A>B<br title=C></div>"
 
 
 def test_headings_above_a_text_are_its_context() -> None:
@@ -332,3 +332,55 @@ def test_the_direction_of_the_body_is_that_of_the_target(language: str, written:
     options = replace(GERMAN, target_lang=language)
     output = assert_read_back(HTML, page.encode(), ["Eins", "Zwei <g1>y</g1>"], options).decode()
     assert f'<body title="Eins" dir="{written}"><p>Zwei <b dir=ltr>y</b>' in output
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<p>&nbsp;a&nbsp;b \u00a0 c&#8217;d&rsquo;e\u2019f</p>",
+        '<p>&quot;g&quot; "h" R&D A&amp;B x > y &gt; z</p>',
+        "<p>one\r\n\t two   three\n<b> four\nfive</b>\n six<br/>seven<BR >\neight</p>",
+        "<p>a &lt;g1> b &#60;x2/&gt;\nc</p><p>a < b</p><title>a <b> c</title>",
+        "<pre>\n  one\r\n\ttwo  three &nbsp;&#10;four</pre>",
+        "<img alt=it's title='  a\n b &#34;c&quot; > d' >",
+        '<img alt="\u00a0&nbsp;x&#xA0;"><img alt=a"b/>',
+        "<p>&#32;a&#xA0;b &notit; &amp&lt c&#xa0;</p>",
+    ],
+)
+def test_what_a_translation_keeps_is_spelled_as_in_the_source(page: str) -> None:
+    for codec in (HTML, CODECS["xhtml"]):
+        found = codec.extract(page.encode(), GERMAN)
+        again = [each.text for each in found.segments]
+        assert codec.splice(page.encode(), found, again, GERMAN).decode() == page
+        assert_read_back(codec, page.encode(), [f"x {each}" for each in again])
+
+
+def test_a_spelling_that_would_be_read_as_something_else_is_not_kept() -> None:
+    assert spliced("<p>R&D</p>", "x &copy") == "<p>x &amp;copy</p>"
+    assert spliced("<p>a < b</p>", "a <b") == "<p>a &lt;b</p>"
+    assert spliced("<p>a&nbsp;b c</p>", "x\u00a0y z &") == "<p>x&nbsp;y z &amp;</p>"
+
+
+def test_a_language_that_is_there_stays_as_it_is_spelled() -> None:
+    page = "<html lang=de dir='ltr'><body dir=ltr><p>a</p></body></html>"
+    assert spliced(page, "b") == page.replace(">a<", ">b<")
+
+
+@given(
+    st.lists(
+        st.sampled_from([
+            "a", "b", " ", "\n", "\r\n", "\t", "&", ";", "&nbsp;", "\u00a0", "&#8217;", "\u2019",
+            "<", ">",
+            "&lt;", "&gt;", "&quot;", '"', "&#32;", "&#10;",
+            "<b>", "</b>", "<br>", "g1", "&not", "amp",
+            "<p>", "</p>", "<pre>", "</pre>",
+            "<title>", "</title>", "<img alt=", "'", "/", "=", "x2/",
+        ])
+    ).map("".join),
+    st.booleans(),
+)  # fmt: skip
+def test_every_page_is_itself_again(page: str, xml: bool) -> None:
+    codec = CODECS["xhtml"] if xml else HTML
+    data = f"<div>{page}".encode()
+    found = codec.extract(data, GERMAN)
+    assert codec.splice(data, found, [each.text for each in found.segments], GERMAN) == data

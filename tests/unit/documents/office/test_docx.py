@@ -17,6 +17,7 @@ from support.documents.laws import (
     GERMAN,
     HOSTILE,
     assert_identity,
+    assert_itself_again,
     assert_read_back,
     tagged,
     translations,
@@ -153,6 +154,40 @@ def test_the_formatting_of_a_translation_is_that_of_its_tags() -> None:
     assert "<w:r><w:rPr><w:b/></w:rPr><w:t>Zwei</w:t></w:r><w:r><w:t> und mehr</w:t></w:r>" in plain
 
 
+RUNS = (
+    '<w:r w:rsidR="1"><w:t>One</w:t></w:r><w:proofErr/>'
+    '<w:r w:rsidR="2"><w:rPr><w:noProof/></w:rPr><w:t xml:space="preserve"> two</w:t><w:tab/>'
+    "<w:t>three</w:t></w:r>"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("One<x1/>three", ("<w:t>One<", "></w:t><w:tab/>", "<w:t>three<")),
+        ("One more two<x1/>three", ("<w:t>One<", "> more two<")),
+        ("Eins zwei<x1/>drei", ('<w:t xml:space="preserve">Eins <', ">zwei<", "<w:t>drei<")),
+        ("Eins<x1/>", (">Eins<", "<w:tab/><w:t><")),
+        ("一二三<x1/>四", ("<w:t></w:t>", ">一二三<")),
+    ],
+)
+def test_a_translation_is_put_into_the_runs_of_its_source(
+    text: str, wanted: tuple[str, ...]
+) -> None:
+    data = docx(f"<w:p>{RUNS}</w:p>")
+    written = document(assert_read_back(CODEC, data, [text]))
+    assert all(each in written for each in wanted)
+    assert re.sub(r"<w:t\b[^>]*>[^<]*", "<w:t>", written) == re.sub(
+        r"<w:t\b[^>]*>[^<]*", "<w:t>", document(data)
+    )
+
+
+def test_a_document_that_is_its_own_translation_stays_as_it_is() -> None:
+    cell = "<w:tbl><w:tr><w:tc><w:p><w:r><w:t>it&apos;s &#8222;q&#x201C;</w:t></w:r></w:p></w:tc>"
+    box = BOX.replace("A cat", "Joe's &gt;\n&quot;cat&quot;").format(paragraph(RUNS))
+    assert_itself_again(CODEC, docx(f"{cell}</w:tr></w:tbl><w:p>{RUNS}{box}{RUNS}</w:p>"))
+
+
 def test_pairs_of_one_formatting_side_by_side_stay_two() -> None:
     data = docx(paragraph("a ", run("b", BOLD), " c ", run("d", BOLD)))
     assert_read_back(CODEC, data, ["<g1>B</g1><g2>D</g2> a"])
@@ -186,9 +221,16 @@ CONTENTS = st.lists(
         st.sampled_from([LINK.format(run("e", BOLD)), LINK.format(TAB + run("f"))]),
         st.just("<w:r><w:t>g</w:t><w:tab/><w:t> </w:t></w:r>"),
         st.just(BOX.format(paragraph("in"))),
+        st.sampled_from([
+            '<w:r w:rsidR="1"><w:t>h</w:t></w:r>', "<w:r><w:t>i &quot;j&quot;</w:t></w:r>",
+            "<w:r><w:t> &#107;</w:t><w:t/><w:t>l&gt; </w:t></w:r>", "<w:r><w:t/></w:r>",
+            "<w:r><w:rPr><w:lang/></w:rPr><w:t>m</w:t></w:r>",
+            "<w:r><w:t>o&gt;</w:t><w:lastRenderedPageBreak/><w:t>p</w:t></w:r>",
+            "<w:r><w:t>\r\n&lt;g2></w:t></w:r>",
+        ]),
     ),
     max_size=6,
-)
+)  # fmt: skip
 
 
 @given(CONTENTS, translations, st.randoms(use_true_random=False))
@@ -197,7 +239,8 @@ def test_any_order_of_tags_keeps_the_document(
 ) -> None:
     data = docx(paragraph(*content))
     extraction = assert_identity(CODEC, data)
-    assert_read_back(CODEC, data, [each.text for each in extraction.segments])
+    assert_itself_again(CODEC, data)
+    assert_read_back(CODEC, data, [f"x {each.text} x" for each in extraction.segments])
     given_texts = [
         "".join(
             f"<x{n}/>" if code.closing is None else f"<g{n}>{'' if n % 2 else text}</g{n}>"

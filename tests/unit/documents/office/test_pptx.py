@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import zipfile
 from dataclasses import replace
+from io import BytesIO
 
 import pytest
 
 from dragoman_documents import registry
 from dragoman_documents.codec import DocumentError
-from support.documents.laws import GERMAN, assert_identity, assert_read_back, tagged
+from support.documents.laws import (
+    GERMAN,
+    assert_identity,
+    assert_itself_again,
+    assert_read_back,
+    tagged,
+)
 from support.documents.office import package
 
 CODEC = registry.codec("pptx")
@@ -48,6 +56,21 @@ def test_runs_that_differ_in_language_or_spelling_marks_are_one() -> None:
     (segment,) = assert_identity(CODEC, data).segments
     assert (segment.text, segment.place) == ("One <g1>two</g1>", "slide 1")
     assert_read_back(CODEC, data, ["<g1>Zwei</g1> eins"])
+
+
+def test_a_presentation_that_is_its_own_translation_stays_as_it_is() -> None:
+    runs = (("One ", 'lang="en-US" dirty="0"'), ("&quot;e&quot;", 'err="1"'), ("two", 'b="1"'))
+    data = pptx(
+        shape(*runs, alt=" descr='A \"cat\"\n&#38;'"),
+        chart1="<c:chart><c:title><cx:v> it&apos;s </cx:v></c:title></c:chart>",
+    )
+    assert_itself_again(CODEC, data)
+    output = assert_read_back(CODEC, data, ["Eine \"'Katze'\"", 'Eins "e" <g1>zwei</g1>', None])
+    with zipfile.ZipFile(BytesIO(output)) as file:
+        slide = file.read("ppt/slides/slide1.xml").decode()
+    assert 'dirty="0"/><a:t>Eins </a:t>' in slide
+    assert 'err="1"/><a:t>&quot;e&quot; </a:t>' in slide
+    assert "descr='Eine\n\"&apos;Katze&apos;\"'" in slide
 
 
 def test_titles_alternative_texts_notes_charts_and_diagrams_are_read() -> None:

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from dragoman_documents import registry
 from dragoman_documents.office.xlsx.tables import unique
 from dragoman_documents.read_back import differing
-from support.documents.laws import GERMAN, assert_identity, assert_read_back, tagged
+from support.documents.laws import (
+    GERMAN,
+    assert_identity,
+    assert_itself_again,
+    assert_read_back,
+    tagged,
+)
 from support.documents.office import package
 
 CODEC = registry.codec("xlsx")
@@ -54,7 +60,7 @@ def test_shared_strings_are_read_where_a_cell_shows_them() -> None:
     )
     assert segments(data) == [("One", "sheet Data, A1"), ("A <g1>b</g1>", "sheet Data, B2")]
     output = assert_read_back(CODEC, data, ["Eins", "<g1>B</g1> a"])
-    assert '<t xml:space="preserve"> Eins</t>' in part(output, "xl/sharedStrings.xml")
+    assert "<t> Eins</t>" in part(output, "xl/sharedStrings.xml")
 
 
 def test_inline_strings_are_read_and_results_of_formulas_are_not() -> None:
@@ -99,6 +105,24 @@ def test_phonetic_runs_are_dropped() -> None:
     assert segments(data) == [("東京", "sheet Data, A1")]
     output = assert_read_back(CODEC, data, ["Tokio"])
     assert "rPh" not in part(output, "xl/sharedStrings.xml")
+
+
+def test_a_phonetic_run_stays_while_its_characters_stand_where_they_were() -> None:
+    readings = '<rPh sb="0" eb="2"><t>a</t></rPh><rPh sb="3" eb="4"><t>b</t></rPh><phoneticPr/>'
+    data = xlsx(shared("A1", 0), f"<t>東京の駅</t>{readings}")
+    output = part(assert_read_back(CODEC, data, ["東京の家"]), "xl/sharedStrings.xml")
+    assert '<t>東京の家</t><rPh sb="0" eb="2"><t>a</t></rPh><phoneticPr/>' in output
+
+
+def test_a_workbook_that_is_its_own_translation_stays_as_it_is() -> None:
+    strings = (
+        "<t> it&apos;s _x000D_\n&#8222;_x0041_ b_x000D_</t>",
+        "<r><t>A </t></r><r><rPr><b/></rPr><t>bc</t></r><rPh sb='0' eb='1'><t>x</t></rPh>",
+        '<t xml:space="preserve"> Cost </t>',
+    )
+    rule = RULE.replace("Choose", " it's &#x43;hoose_x000A_")
+    columns = (" it's _x000d__x000a_&#8222;A b", "A bc", " Cost ")
+    assert_itself_again(CODEC, xlsx(HEADERS, *strings, columns=columns, more=rule))
 
 
 HEADERS = shared("Z1", 0) + shared("AA1", 1) + shared("AB1", 2)
@@ -167,7 +191,7 @@ def test_spelled_characters_are_read_and_written() -> None:
     assert [text for text, _ in segments(data)] == ["One\ntwo", "a_x0041_b", "a_x0001_b"]
     output = assert_read_back(CODEC, data, ["Eins\nzwei", "c_x0041_x0042_", "d_x0001_"])
     strings = part(output, "xl/sharedStrings.xml")
-    assert ">Eins\nzwei<" in strings
+    assert ">Eins_x000D_\nzwei<" in strings
     assert ">c_x005F_x0041_x005F_x0042_<" in strings
     assert ">d_x0001_<" in strings
 

@@ -11,7 +11,13 @@ from dragoman_documents.codec import DocumentError, Options
 from dragoman_documents.read_back import SkeletonDiffers, differing
 from dragoman_documents.subtitles.srt_vtt import CODECS, SubtitleCodec
 from dragoman_documents.subtitles.text import VTT_TAG, core, cut, joined, width
-from support.documents.laws import GERMAN, assert_identity, assert_read_back, translations
+from support.documents.laws import (
+    GERMAN,
+    assert_identity,
+    assert_itself_again,
+    assert_read_back,
+    translations,
+)
 
 SRT, VTT = CODECS["srt"], CODECS["vtt"]
 SRT_HEAD = b"1\n00:00:01,000 --> 00:00:02,000\n"
@@ -352,3 +358,55 @@ def test_closing_marks_without_an_end_do_not_end_a_sentence_and_take_linear_time
 def test_a_reference_of_many_digits_is_no_character() -> None:
     text = f"WEBVTT\n\n00:01.000 --> 00:02.000\na &#{'9' * 5000};\n"
     assert texts_of(VTT, text) == ["a \ufffd"]
+
+
+def test_a_cue_of_webvtt_keeps_the_spelling_of_its_references() -> None:
+    cue = "a&nbsp;b &lrm;c &am &lr; R&D > x\n"
+    data = f"WEBVTT\n\n00:01.000 --> 00:02.000\n{cue}".encode()
+    found = VTT.extract(data, GERMAN)
+    text = found.segments[0].text
+    assert VTT.splice(data, found, [text], GERMAN) == data
+    changed = data.replace(b"R&D", b"X&D")
+    assert VTT.splice(data, found, [text.replace("R&D", "X&D")], GERMAN) == changed
+
+
+TIMES = "00:00:0{0}.000 --> 00:00:0{0}.900\n"
+
+
+@pytest.mark.parametrize("codec", CODECS.values())
+@given(
+    st.lists(
+        st.lists(
+            st.sampled_from([
+                "a", "bb cc", " ", "  ", "\n", " \n\t", ",", ".", "- ", "<i>", "</i>", "<b>x</b>",
+                "水", "水「火", "\u00a0", "&nbsp;", "&amp;", "&", "<", "x" * 45, "{\\an8}", "<x1/>",
+            ]).map(str),
+            min_size=1,
+        ).map("".join),
+        min_size=1,
+        max_size=4,
+    ),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+)  # fmt: skip
+def test_subtitles_that_are_their_own_translation_stay_as_they_are(
+    codec: SubtitleCodec, cues: list[str], newline: str
+) -> None:
+    blocks = [TIMES.format(index) + cue for index, cue in enumerate(cues)]
+    text = "\n\n".join(["WEBVTT", *blocks, ""]) if codec.vtt else "\n\n".join([*blocks, ""])
+    assert_itself_again(codec, text.replace("\n", newline).encode())
+
+
+def test_a_break_at_the_end_of_a_shorter_text_is_left_out() -> None:
+    cue = TIMES.format(1) + "So we\nwent\n"
+    assert assert_read_back(SRT, cue.encode(), ["So we"]).decode() == TIMES.format(1) + "So we\n"
+
+
+def test_the_breaks_of_a_sentence_stay_where_the_text_did_not_change() -> None:
+    film = (
+        TIMES.format(1) + "So we wanted, in\nthose days, a simple way\n\n" + TIMES.format(2)
+        + "for creators to say\nso to the world, and often to all the others.\n"
+    )  # fmt: skip
+    (segment,) = SRT.extract(film.encode(), GERMAN).segments
+    text = segment.text.replace("simple", "very simple")
+    output = assert_read_back(SRT, film.encode(), [text]).decode()
+    assert output == film.replace("simple", "very simple")
