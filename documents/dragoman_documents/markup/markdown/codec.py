@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, groupby
+from string import punctuation
 from typing import Final
 
-from dragoman_documents.catalogs.yaml.scanning import Scalar
-from dragoman_documents.catalogs.yaml.scanning import spelled as spelled_scalar
 from dragoman_documents.codec import (
     Codec,
     Extraction,
@@ -22,20 +21,27 @@ from dragoman_documents.codec import (
 from dragoman_documents.encodings import Decoded, decoded
 from dragoman_documents.inline_codes import rendered
 from dragoman_documents.markup.markdown.bilingual import Doubling
-from dragoman_documents.markup.markdown.escaping import (
-    Context,
-    is_punctuation,
-    spelled,
-)
+from dragoman_documents.markup.markdown.escaping import is_punctuation, spelled
 from dragoman_documents.markup.markdown.extracting import Extracting, Slot
+from dragoman_documents.markup.markdown.front_matter import Value
 from dragoman_documents.markup.markdown.html_blocks import HtmlSlots, replacements
+from dragoman_documents.markup.markdown.raw_counts import labels, raw_counts
 from dragoman_documents.markup.markdown.titles import spelled_title
 from dragoman_documents.markup.markdown.units import Unit
+from dragoman_documents.markup.markdown.writing import (
+    Part,
+    Writer,
+    context,
+    whole,
+)
+from dragoman_documents.markup.sites import site
 from dragoman_documents.references import reference
 from dragoman_documents.splicing import Replacement, replaced
 from dragoman_documents.values import is_text
 from dragoman_text.spans import has_letters
 
+_NEWLINES: Final = re.compile(r"[\r\n]+")
+_COUNTED: Final = re.compile(r"[\[\]{}<]|://|[\r\n]")
 _RUN: Final = re.compile(rb"\*+|_+|~+")
 
 
@@ -63,7 +69,7 @@ class Markdown:
         file = decoded(data)
         source = file.text.encode()
         found = Extracting(source, options, self.mdx)
-        found.run(file.text)
+        found.run()
         return Extraction(
             segments=tuple(found.segments),
             skeleton=found.skeleton(),
@@ -84,8 +90,7 @@ class Markdown:
         One that it cannot hold, such as one without a letter, leaves the source.
         """
         layout = layout_of(extraction, _Layout)
-        segments, double = extraction.segments, options.bilingual
-        splicing = _Splicing(layout, segments, texts, bilingual=double, mdx=self.mdx)
+        splicing = _Splicing(layout, extraction.segments, texts, options, self.mdx)
         blocks = (each for html in layout.html for each in replacements(html, texts, options))
         result = replaced(layout.source, chain(splicing.replacements(), blocks))
         return layout.file.encoded(result.decode(), reference)
@@ -96,8 +101,13 @@ class _Splicing:
     layout: _Layout
     segments: Sequence[Segment]
     texts: Sequence[str | None]
-    bilingual: bool
+    options: Options
     mdx: bool
+
+    @property
+    def bilingual(self) -> bool:
+        """Whether translations are put beside their sources."""
+        return self.options.bilingual
 
     @cached_property
     def doubling(self) -> Doubling:
@@ -109,26 +119,27 @@ class _Splicing:
         written: set[int] = set()
         for html in self.layout.html:
             written.update(range(html.first, html.first + len(html.page.segments)))
+        for index, content in self._units():
+            slot = self.layout.slots[index]
+            if self.bilingual:
+                yield self.doubling.doubled(slot, content.encode())
+            else:
+                written.update(title.index for title in slot.titles)
+                spelled_whole = whole(slot, content, self.layout.source)
+                yield Replacement(slot.start, slot.end, spelled_whole.encode())
         for index, slot in enumerate(self.layout.slots):
-            if slot.unit is not None and (content := self._unit(index, slot)) is not None:
-                if self.bilingual:
-                    yield self.doubling.doubled(slot, content.encode())
-                else:
-                    written.update(title.index for title in slot.titles)
-                    yield Replacement(slot.start, slot.end, content.encode())
-        for index, slot in enumerate(self.layout.slots):
-            if slot.scalar is not None:
-                yield from self._metadata(index, slot.scalar, slot)
+            if slot.value is not None:
+                yield from self._metadata(index, slot.value)
             elif slot.unit is None and index not in written:
                 yield from self._title_replacement(index, slot)
 
-    def _metadata(self, index: int, scalar: Scalar, slot: Slot) -> Iterator[Replacement[bytes]]:
+    def _metadata(self, index: int, value: Value) -> Iterator[Replacement[bytes]]:
         text = self.texts[index]
         if text is None or not is_text(text):
             return
-        value = " ".join(rendered(text, self.segments[index].codes, str).split())
-        content = f"{scalar.text} / {value}" if self.bilingual else value
-        yield Replacement(slot.start, slot.end, spelled_scalar(scalar, content).encode())
+        content = rendered(text, self.segments[index].codes, str)
+        content = f"{value.text} / {content}" if self.bilingual else content
+        yield Replacement(value.start, value.end, value.spelled(content).encode())
 
     def _title_replacement(self, index: int, slot: Slot) -> Iterator[Replacement[bytes]]:
         content = self._title(index)
@@ -137,24 +148,52 @@ class _Splicing:
         elif content is not None:
             yield Replacement(slot.start, slot.end, content.encode())
 
-    def _unit(self, index: int, slot: Slot) -> str | None:
+    def _units(self) -> Iterator[tuple[int, str]]:
+        """Yield the numbers and contents of the units that Markdown can hold, block by block."""
+        source = self.layout.source
+        writer = Writer(source, self.options, self.mdx)
+        units = ((index, slot) for index, slot in enumerate(self.layout.slots) if slot.unit)
+        for _, group in groupby(units, lambda each: id(each[1].unit and each[1].unit.block)):
+            made = (self._part(index, slot, writer) for index, slot in group)
+            parts = [part for part in made if part is not None]
+            for index, content in writer.contents(parts).items() if parts else ():
+                slot = self.layout.slots[index]
+                if slot.unit is None or not _delimits(slot.unit, source, content):
+                    continue
+                if self._counts_the_same(slot, content):
+                    yield index, content
+
+    def _counts_the_same(self, slot: Slot, content: str) -> bool:
+        """Return whether a unit has the constructs of its source, counted without the parser."""
+        source = self.layout.source[slot.start : slot.end].decode()
+        written = whole(slot, content, self.layout.source)
+        if not (_COUNTED.search(source) or _COUNTED.search(written)):
+            return True
+        before = raw_counts(source, self.labels, mdx=self.mdx)
+        return raw_counts(written, self.labels, mdx=self.mdx) == before
+
+    @cached_property
+    def labels(self) -> frozenset[str]:
+        """The labels that the document defines."""
+        return labels(self.layout.source.decode())
+
+    def _part(self, index: int, slot: Slot, writer: Writer) -> Part | None:
+        """Return a unit with its translation; None if it has none that Markdown can hold."""
         text = self.texts[index]
         if text is None or slot.unit is None:
             return None
-        content = spelled(
-            text,
-            self._codes(index, slot),
-            _context(slot.unit, self.layout.source, mdx=self.mdx),
-        )
-        if content is not None and not _delimits(slot.unit, self.layout.source, content):
-            return None
-        if content is None or not slot.unit.wrap[0] or self.bilingual:
-            return content
-        return content.join(slot.unit.wrap)
+        source, codes = self.layout.source, self._codes(index, slot)
+        known = site(self.options.site).escapes if not self.mdx else punctuation
+        around = context(slot.unit, source, known, mdx=self.mdx)
+        made = spelled(text, codes, around, writer.source_unit(slot.unit))
+        return Part(index, slot, made, text, codes) if made.holds else None
 
     def _title(self, index: int) -> str | None:
-        text = self.texts[index]
-        return spelled_title(text) if text is not None and has_letters(text) else None
+        text, slot = self.texts[index], self.layout.slots[index]
+        if text is None or not has_letters(text):
+            return None
+        raw = self.layout.source[slot.start : slot.end].decode()
+        return spelled_title(text, raw, slot.syntax)
 
     def _codes(self, index: int, slot: Slot) -> Sequence[InlineCode]:
         """Return the codes of a unit with their titles translated; a copy has no titles."""
@@ -190,20 +229,6 @@ def _delimits(unit: Unit, source: bytes, content: str) -> bool:
         or is_punctuation(text[at])
         or (equal and is_punctuation(outer))
         for at, outer in ((0, before), (-1, after))
-    )
-
-
-def _context(unit: Unit, source: bytes, *, mdx: bool) -> Context:
-    if unit.wrap[0]:
-        return Context("[", "]", heading=unit.block.kind == "heading", mdx=mdx)
-    before = source[max(unit.start - 4, 0) : unit.start].decode("utf-8", "ignore")
-    after = source[unit.end : unit.end + 4].decode("utf-8", "ignore")
-    return Context(
-        before[-1:] or "\n",
-        after[:1] or "\n",
-        begins_line=unit.begins_line,
-        heading=unit.block.kind == "heading",
-        mdx=mdx,
     )
 
 

@@ -3,32 +3,53 @@
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
 from dragoman_documents.codec import InlineCode
-from dragoman_documents.inline_codes import Opening, Single, pieces
+from dragoman_documents.inline_codes import Opening, Single, pieces, plain
+from dragoman_documents.markup.markdown.inlines import normalized
 from dragoman_documents.references import reference
+from dragoman_documents.spelling import Kept, Spelling
 from dragoman_text.spans import has_letters
 
 _SYNTAX: Final = re.compile(
-    r"[\\`*\[\]|~]|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?]|\Z)|&(?=#?[0-9A-Za-z]{1,40};)"
-    r"|:(?=//)|\{(?=[{%])"
+    r"\\(?=[!-/:-@\[-`{-~]|\Z)|(?<!\s)\*|\*(?!\s)|\[(?=[\[^@!]|[ xX]\][ \t]|-@)|\](?=[(\[{:]|\Z)"
+    r"|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?]|\Z)|&(?=#?[0-9A-Za-z]{1,40};)"
+    r"|:(?=//)|(?<![\w:/]):(?=[A-Za-z+\-][\w+\-]*:)|\$(?=\{)|%(?=%)|\^(?=\[|[^\s^]+\^)"
+    r"|\{(?=[{%*!]|[ ]?[#.:]|[^{}=]*=|[A-Za-z][\w:+\-]*\}\Z)"
 )
-_SYNTAX_MDX: Final = re.compile(_SYNTAX.pattern + r"|[<{}]")
+_SYNTAX_MDX: Final = re.compile(_SYNTAX.pattern + r"|<(?!\s)|[{}]")
+_PAIRED: Final = "`~$"
+"""Characters that are syntax only if there are several."""
+_BRACKETED: Final = re.compile(r"\[([^\[\]]+)\]")
 _LINE_START: Final = re.compile(
-    r"(?P<mark>#{1,6}(?=[ \t]|\Z)|[>=:{]|!!!|\?\?\?|%%|[-+](?=[ \t\-+=]|\Z))"
+    r"(?P<mark>#{1,6}(?=[ \t]|\Z)|[>=:{|]|!!!|\?\?\?|%(?=[% \t])|[-+*](?=[ \t\-+=8*\[]|\Z)|;(?=-)"
+    r"|///(?=[ ]|\Z)|<<<|\((?=[\w.:+\-]+\)=))"
     r"|(?P<number>[0-9]{1,9})(?P<dot>[.)])(?=[ \t]|\Z)"
 )
-_BRACE: Final = re.compile(r"((?:\\\\)*)\\?\{")
-"""A brace that a backslash may escape, after pairs of backslashes that are backslashes."""
+_BEGINNING: Final = (
+    r"(?:>|#{1,6}(?:[ \t\r\n]|\Z)|=+[ \t]*(?:[\r\n]|\Z)|===|:[: \t]|:[\w\-]+:|[{|]|%[% \t]"
+    r"|\([\w.:+\-]+\)=|\[(?:!|[^\]\r\n]*\]:)|\\[A-Za-z]|<(?:[A-Za-z/!?]|<<)|`{3}|~{3}|\*\["
+    r"|[-+*](?:[ \t\r\n]|\Z)|-{2}|_{3}|\*{3}|\+[-=]|;-|!!!|\?\?\?|///"
+    r"|[0-9]{1,9}[.)](?:[ \t\r\n]|\Z)"
+    r"|(?:import|export)[ \t{*])"
+)
+"""The beginning of a line that could begin another block."""
+_MARK: Final = "\ufdd0"
+"""Around line breaks while a translation is written: a character that no text may have."""
+_BLOCK_BREAK: Final = re.compile(
+    rf"{_MARK}[^{_MARK}]*{_MARK}(?={_BEGINNING})|(?<=\\){_MARK}[^{_MARK}]*{_MARK}"
+)
 _MODULE: Final = re.compile(r"(?:import|export)(?=[ \t{*])")
 _BREAKS: Final = re.compile(r"[\r\n\v\f]+")
 _BLANKS: Final = " \t"
 _ADDRESS: Final = re.compile(r"(?:https?|ftp)://[^<>]*\Z")
-_GOES_ON: Final = re.compile(r"[.,;:!?)'*_~]*[A-Za-z0-9\-._~:/?#@!$&'()*+,;=%]")
+_GOES_ON: Final = re.compile(r"[.,;:!?'*_~]*[A-Za-z0-9\-/#@$&(+=%]")
 _DELIMITERS: Final = frozenset({"*", "**", "_", "__", "~", "~~"})
 _MOST_STEPS: Final = 8
 """Delimiters of one run that are looked past for the characters around it."""
@@ -43,6 +64,11 @@ class Context(NamedTuple):
     begins_line: bool = False
     heading: bool = False
     mdx: bool = False
+    cell: bool = False
+    bracketed: bool = False
+    """Whether brackets around or in front of it could end at one of its own."""
+    known: str = string.punctuation
+    """What a backslash escapes; other characters become references."""
 
 
 @dataclass(slots=True)
@@ -51,6 +77,8 @@ class _Part:
     raw: str
     pair: int = -1
     """Of an `open` and a `close`: where its partner is."""
+    place: int = 0
+    """Of a text: where it begins in the translation without tags."""
 
     @property
     def delimits(self) -> bool:
@@ -61,26 +89,191 @@ class _Part:
         return self.kind == "single" and self.raw.lstrip("\\ ")[:1] in ("\n", "\r")
 
 
-def spelled(text: str, codes: Sequence[InlineCode], around: Context) -> str | None:
-    """Return the Markdown of a translation, without newlines; None if Markdown cannot hold it.
+class Spelled:
+    """A translation as Markdown, with more or fewer of its characters escaped.
 
-    That is a translation without a letter outside all pairs, with an empty pair, or with a line
-    break at one of its ends: it would be read as something else. Raises ValueError if tags do not
-    fit.
+    Raises ValueError if tags do not fit.
     """
-    parts = _parts(text, codes)
-    if not _holds(parts):
-        return None
-    _choose_delimiters(parts, around)
-    dollars = sum(part.raw.count("$") for part in parts)
-    for index, part in enumerate(parts):
-        if part.kind == "text":
-            part.raw = _escaped(parts, index, around, dollars=dollars > 1)
-    _separate_addresses(parts, around)
-    for index, part in enumerate(parts):
-        if part.delimits:
-            _flank(parts, index, around)
-    return "".join(part.raw for part in parts)
+
+    def __init__(
+        self, text: str, codes: Sequence[InlineCode], around: Context, unit: SourceUnit
+    ) -> None:
+        line = _BREAKS.sub(" ", text).strip(_BLANKS)
+        self._around = around
+        self._unit = unit
+        self._parts = _parts(line, codes)
+        self.holds = _holds(self._parts)
+        """Whether Markdown can hold it: one without a letter outside all pairs, with an empty pair
+        or with a line break at one of its ends would be read as something else."""
+        self._kept = unit.spelling.kept(plain(line)) if self.holds else []
+        self._escapes = self._all_escapes() if self.holds else []
+        places = [(index, place) for index, each in enumerate(self._escapes) for place in each]
+        self._always = frozenset(
+            (index, place)
+            for index, place in (places if around.mdx else ())
+            if self._parts[index].raw[place] in "<{"  # in MDX they are never text
+        )
+        self.doubtful: Final = tuple(each for each in places if each not in self._always)
+        """Parts and places of the characters that could be read as syntax."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing in it could be read as syntax: it has one way to be written."""
+        return not (self.doubtful or self._kept or self._always) and not any(
+            part.delimits or _ADDRESS.match(part.raw) for part in self._parts if part.kind != "text"
+        )
+
+    def plainest(self) -> str:
+        """Return it with nothing escaped that the source did not spell so."""
+        if not (self._kept or self._always):
+            return self._with_labels([part.raw for part in self._parts])
+        return self._written([part.raw for part in self._parts], self._always, _NOTHING)
+
+    def escaped(self, places: Iterable[tuple[int, int]] | None = None) -> str:
+        """Return it with these characters escaped, by default all that could be syntax.
+
+        Markup is spelled so that it delimits what it stands around, and no line begins like
+        another block.
+        """
+        parts = [_Part(each.kind, each.raw, each.pair, each.place) for each in self._parts]
+        _choose_delimiters(parts, self._around)
+        _separate_addresses(parts, self._around)
+        edges = _Edges(parts, self._around)
+        chosen = self._always.union(self.doubtful if places is None else places)
+        raws = [part.raw for part in parts]
+        written = self._written(raws, chosen, frozenset(edges.references()), mark=_MARK)
+        return _BLOCK_BREAK.sub(" ", written).replace(_MARK, "") if _MARK in written else written
+
+    def _all_escapes(self) -> list[dict[int, str]]:
+        raws = "".join(part.raw for part in self._parts)
+        paired = "".join(each for each in _PAIRED if raws.count(each) > 1)
+        if self._around.bracketed or any(part.raw.endswith("[") for part in self._parts):
+            paired += "[]"
+        return [
+            _escapes(self._parts, index, self._around, paired, self._unit.labels)
+            if part.kind == "text"
+            else {}
+            for index, part in enumerate(self._parts)
+        ]
+
+    def _written(
+        self,
+        raws: list[str],
+        chosen: Container[tuple[int, int]],
+        references: frozenset[tuple[int, int]],
+        mark: str = "",
+    ) -> str:
+        kept = deque(self._kept)
+        for index, part in enumerate(self._parts):
+            if part.kind == "text":
+                escaping = _Escaping(index, self._escapes[index], chosen, references)
+                raws[index] = "".join(_with_kept(part, kept, escaping, mark))
+        return self._with_labels(raws)
+
+    def _with_labels(self, raws: list[str]) -> str:
+        """Return the whole; a link by its own text gets its label only if its text changed."""
+        if not self._unit.short_links:
+            return "".join(raws)
+        for index, part in enumerate(self._parts):
+            if part.kind == "close" and part.raw in self._unit.short_links:
+                inside = "".join(raws[part.pair + 1 : index])
+                closing = self._unit.short_links[part.raw].get(inside)
+                if closing is not None:
+                    raws[index] = closing
+        return "".join(raws)
+
+
+_NOTHING: Final[frozenset[tuple[int, int]]] = frozenset()
+
+
+_PLAIN: Final = re.compile(
+    r"(?!import\b|export\b)[^\W\d_][^\\`*\[\]|~_<&:$%^{}#\r\n\v\f]*+(?<![ \t!])"
+)
+
+
+class Plain(NamedTuple):
+    """A translation without inline codes and without any character that could be syntax."""
+
+    text: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether Markdown can hold it."""
+        return True
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has one way to be written."""
+        return True
+
+    @property
+    def doubtful(self) -> tuple[tuple[int, int], ...]:
+        """Parts and places of the characters that could be read as syntax."""
+        return ()
+
+    def plainest(self) -> str:
+        """Return it as it is."""
+        return self.text
+
+    def escaped(self, _places: Iterable[tuple[int, int]] | None = None) -> str:
+        """Return it as it is."""
+        return self.text
+
+
+def spelled(
+    text: str, codes: Sequence[InlineCode], around: Context, unit: SourceUnit
+) -> Spelled | Plain:
+    """Return how a translation is spelled. Raises ValueError if tags do not fit."""
+    if not codes and unit.spelling.is_as_it_is and _PLAIN.fullmatch(text):
+        return Plain(text)
+    return Spelled(text, codes, around, unit)
+
+
+class SourceUnit(NamedTuple):
+    """What the writing of a unit needs of its source."""
+
+    spelling: Spelling
+    labels: Collection[str]
+    """Of the link definitions of the document, as labels are compared."""
+    short_links: Mapping[str, Mapping[str, str]]
+    """Of links whose text is their label: per end that a translation needs, such as `][label]`, the
+    source's text and how the link ended there: `]` or `][]`."""
+
+
+class _Escaping(NamedTuple):
+    """How the characters of a text are escaped."""
+
+    part: int
+    escapes: Mapping[int, str]
+    chosen: Container[tuple[int, int]]
+    references: frozenset[tuple[int, int]]
+
+    def spelled(self, text: str, start: int, end: int) -> str:
+        """Return a part of the text with the chosen characters escaped."""
+        if not self.escapes and not self.references:
+            return text[start:end]
+        return "".join(self._character(text[place], place) for place in range(start, end))
+
+    def _character(self, character: str, place: int) -> str:
+        if (self.part, place) in self.references:
+            return reference(character)
+        if place in self.escapes and (self.part, place) in self.chosen:
+            return self.escapes[place]
+        return character
+
+
+def _with_kept(part: _Part, kept: deque[Kept], escaping: _Escaping, mark: str) -> Iterator[str]:
+    """Yield a text with what it keeps of its source's spelling; line breaks between marks."""
+    place, end = part.place, part.place + len(part.raw)
+    while kept and kept[0].start < end:
+        each = kept.popleft()
+        if each.start < place or each.end > end:
+            continue
+        yield escaping.spelled(part.raw, place - part.place, each.start - part.place)
+        is_break = mark and ("\n" in each.raw or "\r" in each.raw)
+        yield f"{mark}{each.raw}{mark}" if is_break else each.raw
+        place = each.end
+    yield escaping.spelled(part.raw, place - part.place, end - part.place)
 
 
 def escaped_lookalike(text: str) -> str:
@@ -91,9 +284,11 @@ def escaped_lookalike(text: str) -> str:
 def _parts(text: str, codes: Sequence[InlineCode]) -> list[_Part]:
     parts: list[_Part] = []
     opened: list[tuple[int, str]] = []
-    for piece in pieces(_BREAKS.sub(" ", text).strip(_BLANKS), codes):
+    place = 0
+    for piece in pieces(text, codes):
         if isinstance(piece, str):
-            parts.append(_Part("text", piece))
+            parts.append(_Part("text", piece, place=place))
+            place += len(piece)
         elif isinstance(piece, Single):
             parts.append(_Part("single", piece.code))
         elif isinstance(piece, Opening):
@@ -135,6 +330,8 @@ def _choose_delimiters(parts: list[_Part], around: Context) -> None:
     for index, part in enumerate(parts):
         if part.kind != "open" or part.raw not in ("*", "**", "_", "__"):
             continue
+        if parts[part.pair].raw != part.raw:  # attributes are joined to it
+            continue
         before = parts[index - 1].raw[-1:] if index else around.before
         beyond = part.pair + 1
         after = parts[beyond].raw[:1] if beyond < len(parts) else around.after
@@ -146,104 +343,134 @@ def _choose_delimiters(parts: list[_Part], around: Context) -> None:
         part.raw = parts[part.pair].raw = raw
 
 
-def _escaped(parts: Sequence[_Part], index: int, around: Context, *, dollars: bool) -> str:
+def _escapes(
+    parts: Sequence[_Part], index: int, around: Context, paired: str, labels: Collection[str]
+) -> dict[int, str]:
+    """Return the spelling of each character of a text that could be read as syntax."""
     text = parts[index].raw
     before = parts[index - 1] if index else None
     after = parts[index + 1] if index + 1 < len(parts) else None
-    escaped = (_SYNTAX_MDX if around.mdx else _SYNTAX).sub(lambda match: "\\" + match[0], text)
-    if dollars:
-        escaped = escaped.replace("$", "\\$")
-    if around.heading:
-        escaped = _escaped_heading(escaped, last=after is None)
+    found = {place: _escape(text[place], around) for place in _syntax(text, around, paired, labels)}
     if after is not None and text.endswith("!") and after.raw.startswith("["):
-        escaped = escaped[:-1] + "\\!"
+        found[len(text) - 1] = "\\!"
     if before is not None and before.raw.endswith("]") and text[0] in ":(":
-        escaped = escaped if escaped.startswith("\\") else "\\" + escaped
+        found[0] = _escape(text[0], around)
     if (before is None and around.begins_line) or (before is not None and before.breaks):
-        escaped = _escaped_line(escaped, mdx=around.mdx)
+        found |= _line_escapes(text, around)
+    if around.heading:
+        # Attributes at the end of a heading: no backslash prevents them.
+        found |= {place: reference("{") for place, each in enumerate(text) if each == "{"}
+        if after is None and text.endswith("#"):
+            found[len(text) - 1] = "\\#"
     if after is not None and after.breaks:
-        escaped = _with_hard_end(escaped)
-    return escaped
+        end = len(text.rstrip(_BLANKS))
+        found |= {place: reference(text[place]) for place in range(end, len(text))}
+    return found
 
 
-def _escaped_heading(escaped: str, *, last: bool) -> str:
-    """Escape what ends a heading: attributes in braces, which no backslash prevents, and `#`."""
-    escaped = _BRACE.sub(r"\1&#123;", escaped)
-    return escaped[:-1] + "\\#" if last and escaped.endswith("#") else escaped
+def _syntax(text: str, around: Context, paired: str, labels: Collection[str]) -> Iterator[int]:
+    """Yield the places of characters that could be syntax wherever they stand."""
+    for match in (_SYNTAX_MDX if around.mdx else _SYNTAX).finditer(text):
+        yield match.start()
+    for each in paired + "|" * around.cell:
+        yield from _places(each, text)
+    for match in _BRACKETED.finditer(text) if labels else ():
+        if normalized(match[1]) in labels:
+            yield from (match.start(), match.end() - 1)
 
 
-def _escaped_line(escaped: str, *, mdx: bool) -> str:
-    """Escape what begins a block, and blanks that Markdown drops at the start of a line."""
-    rest = escaped.lstrip(_BLANKS)
-    if len(rest) < len(escaped):
-        return reference(escaped[: len(escaped) - len(rest)]) + rest
-    if mdx and _MODULE.match(escaped):
-        return reference(escaped[0]) + escaped[1:]
-    found = _LINE_START.match(escaped)
+def _places(character: str, text: str) -> Iterator[int]:
+    place = text.find(character)
+    while place >= 0:
+        yield place
+        place = text.find(character, place + 1)
+
+
+def _line_escapes(text: str, around: Context) -> dict[int, str]:
+    """Return what begins a block, and blanks that Markdown drops at the start of a line."""
+    blanks = len(text) - len(text.lstrip(_BLANKS))
+    if blanks:
+        return {place: reference(text[place]) for place in range(blanks)}
+    if around.mdx and _MODULE.match(text):
+        return {0: reference(text[0])}
+    found = _LINE_START.match(text)
     if found is None:
-        return escaped
+        return {}
     place = found.start() if found["mark"] else found.start("dot")
-    return escaped[:place] + "\\" + escaped[place:]
+    return {place: _escape(text[place], around)}
 
 
-def _with_hard_end(escaped: str) -> str:
-    rest = escaped.rstrip(_BLANKS)
-    return rest + reference(escaped[len(rest) :])
+def _escape(character: str, around: Context) -> str:
+    """Return the spelling of a character that is text; templates know no backslash."""
+    is_known = character in around.known and (around.mdx or character != "{")
+    return "\\" + character if is_known else reference(character)
 
 
 def _separate_addresses(parts: Sequence[_Part], around: Context) -> None:
     """Put a bare address into `<>` if what follows would be read as a part of it."""
     for index, part in enumerate(parts):
-        if part.kind != "single" or not _ADDRESS.match(part.raw):
+        if around.mdx or part.kind != "single" or not _ADDRESS.match(part.raw):
             continue
         after = parts[index + 1].raw if index + 1 < len(parts) else around.after
         if _GOES_ON.match(after):
             part.raw = f"<{part.raw}>"
 
 
-def _flank(parts: Sequence[_Part], index: int, around: Context) -> None:
-    """Spell the characters around a delimiter so that it opens or closes where it stands.
+@dataclass(slots=True)
+class _Edges:
+    """The characters around delimiters, some as references, so that these open or close there.
 
     CommonMark lets `**` open before punctuation only after a blank or punctuation, and the other
     way round for closing: `です**「重要」**です` has no emphasis. A character reference begins and
     ends with punctuation.
     """
-    step = 1 if parts[index].kind == "open" else -1
-    inner, outer = _neighbour(parts, index, step), _neighbour(parts, index, -step)
-    character = _edge(parts, inner, step, around)
-    if character.isspace():
-        _refer(parts, inner, step)
-        character = "&"
-    if is_punctuation(character) and _is_word(_edge(parts, outer, -step, around)):
-        _refer(parts, outer, -step)
 
+    parts: Sequence[_Part]
+    around: Context
+    found: set[tuple[int, int]] = field(default_factory=set)
 
-def _neighbour(parts: Sequence[_Part], index: int, step: int) -> int:
-    """Return the index of the next part that is not a delimiter of the same run."""
-    character = parts[index].raw[0]
-    for _ in range(_MOST_STEPS):
-        index += step
-        inside = 0 <= index < len(parts)
-        if not inside or not (parts[index].delimits and parts[index].raw[0] == character):
-            break
-    return index
+    def references(self) -> set[tuple[int, int]]:
+        """Return the parts and places of the characters to be written as references."""
+        for index, part in enumerate(self.parts):
+            if part.delimits:
+                self._flank(index)
+        return self.found
 
+    def _flank(self, index: int) -> None:
+        step = 1 if self.parts[index].kind == "open" else -1
+        inner, outer = self._neighbour(index, step), self._neighbour(index, -step)
+        character = self._edge(inner, step)
+        if character.isspace():
+            self._refer(inner, step)
+            character = "&"
+        if is_punctuation(character) and _is_word(self._edge(outer, -step)):
+            self._refer(outer, -step)
 
-def _edge(parts: Sequence[_Part], index: int, step: int, around: Context) -> str:
-    """Return the character of a part that is next to a delimiter `step` before it."""
-    if index < 0:
-        return around.before
-    if index >= len(parts):
-        return around.after
-    return parts[index].raw[0 if step > 0 else -1]
+    def _neighbour(self, index: int, step: int) -> int:
+        """Return the index of the next part that is not a delimiter of the same run."""
+        character = self.parts[index].raw[0]
+        for _ in range(_MOST_STEPS):
+            index += step
+            inside = 0 <= index < len(self.parts)
+            if not inside or not (
+                self.parts[index].delimits and self.parts[index].raw[0] == character
+            ):
+                break
+        return index
 
+    def _edge(self, index: int, step: int) -> str:
+        """Return the character of a part that is next to a delimiter `step` before it."""
+        if index < 0:
+            return self.around.before
+        if index >= len(self.parts):
+            return self.around.after
+        place = 0 if step > 0 else len(self.parts[index].raw) - 1
+        return "&" if (index, place) in self.found else self.parts[index].raw[place]
 
-def _refer(parts: Sequence[_Part], index: int, step: int) -> None:
-    """Write the character next to a delimiter as a reference."""
-    if not 0 <= index < len(parts) or parts[index].kind != "text":
-        return
-    raw = parts[index].raw
-    parts[index].raw = reference(raw[0]) + raw[1:] if step > 0 else raw[:-1] + reference(raw[-1])
+    def _refer(self, index: int, step: int) -> None:
+        """Write the character next to a delimiter as a reference."""
+        if 0 <= index < len(self.parts) and self.parts[index].kind == "text":
+            self.found.add((index, 0 if step > 0 else len(self.parts[index].raw) - 1))
 
 
 def is_punctuation(character: str) -> bool:

@@ -20,8 +20,6 @@ _OPTIONS: Final = (
     | pyromark.Options.ENABLE_STRIKETHROUGH
     | pyromark.Options.ENABLE_TASKLISTS
     | pyromark.Options.ENABLE_HEADING_ATTRIBUTES
-    | pyromark.Options.ENABLE_YAML_STYLE_METADATA_BLOCKS
-    | pyromark.Options.ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS
     | pyromark.Options.ENABLE_GFM
     | pyromark.Options.ENABLE_MATH
 )
@@ -38,7 +36,7 @@ _KINDS: Final[Mapping[str, Kind]] = {
     "Item": "list_item",
     "FootnoteDefinition": "note",
 }
-_OPAQUE: Final = frozenset({"CodeBlock", "MetadataBlock", "HtmlBlock"})
+_OPAQUE: Final = frozenset({"CodeBlock", "HtmlBlock"})
 
 TokenKind = Literal["text", "soft", "hard", "html", "single", "open", "close"]
 
@@ -70,16 +68,10 @@ class Block:
     """Whether a heading is one by the line below it."""
 
 
-class Metadata(NamedTuple):
-    """Front matter in YAML, with its fences."""
-
-    start: int
-    end: int
-
-
-def parsed(text: str, source: bytes) -> list[Block | Metadata | Html]:
-    """Return the blocks with text, in order; `source` is the text in UTF-8."""
+def parsed(source: bytes) -> list[Block | Html]:
+    """Return the blocks with text, in order."""
     reader = _Reader(source)
+    text = source.decode()
     read = {
         "Text": reader.text,
         "Start": reader.start,
@@ -111,7 +103,7 @@ class _Reader:
     """Collects the inline events between two borders of blocks."""
 
     source: bytes
-    found: list[Block | Metadata | Html] = field(default_factory=list)
+    found: list[Block | Html] = field(default_factory=list)
     _kinds: list[str] = field(default_factory=list)
     _tokens: list[Token] = field(default_factory=list)
     _opened: list[int] = field(default_factory=list)
@@ -162,8 +154,6 @@ class _Reader:
             self._opaque = name
             if name == "HtmlBlock":
                 self.found.append(Html(start, end, "BlockQuote" in self._kinds))
-            if detail == "YamlStyle":
-                self.found.append(Metadata(start, end))
 
     def end(self, value: str | dict[str, Any], _start: int, end: int) -> None:
         name = value if isinstance(value, str) else next(iter(value))

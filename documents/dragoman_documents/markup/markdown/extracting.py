@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from dragoman_documents.catalogs.yaml.scanning import Scalar, scalars
 from dragoman_documents.codec import (
     DocumentError,
     InlineCode,
     Options,
     Remark,
+    RemarkKind,
     Segment,
 )
 from dragoman_documents.inline_codes import (
@@ -29,23 +28,36 @@ from dragoman_documents.markup.markdown import html_blocks as markdown_blocks
 from dragoman_documents.markup.markdown.escaping import escaped_lookalike
 from dragoman_documents.markup.markdown.events import (
     Block,
-    Metadata,
     Token,
     definitions,
     parsed,
 )
+from dragoman_documents.markup.markdown.front_matter import (
+    FrontMatter,
+    Value,
+    front_matter,
+    values,
+)
 from dragoman_documents.markup.markdown.html_blocks import Html, HtmlSlots
-from dragoman_documents.markup.markdown.titles import Title, title_at, titles
+from dragoman_documents.markup.markdown.masking import masked
+from dragoman_documents.markup.markdown.masks import Masks
+from dragoman_documents.markup.markdown.titles import Syntax, Title, title_at, titles
 from dragoman_documents.markup.markdown.units import Unit, units
+from dragoman_documents.markup.sites import site
 from dragoman_documents.splicing import skeleton
-from dragoman_documents.values import is_text
 
-_METADATA: Final = ("title", "description", "summary")
-"""Keys of front matter that are translated."""
 _PREFIX: Final = re.compile(rb"[ \t>]*")
 _CANONICAL: Final = {"_": "*", "__": "**"}
-_CR_ALONE: Final = re.compile(r"\r(?!\n)")
 _IN_ANGLES: Final = re.compile(r"<((?:https?|ftp)://[^<>]*)>")
+
+
+_LEFT: Final = {
+    "directive": "titles of unknown directives",
+    "shortcode": "shortcodes with text",
+    "expression": "expressions with text",
+    "table": "tables that CommonMark does not know",
+}
+"""Kinds of text in other syntax that readers see and that are not translated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +82,10 @@ class Slot(NamedTuple):
     end: int
     unit: Unit | None = None
     titles: tuple[InnerTitle, ...] = ()
-    scalar: Scalar | None = None
+    value: Value | None = None
     """Of front matter."""
+    syntax: Syntax = "markdown"
+    """Of a title."""
 
 
 @dataclass(slots=True)
@@ -84,8 +98,13 @@ class Extracting:
     segments: list[Segment] = field(default_factory=list)
     slots: list[Slot] = field(default_factory=list)
     html: list[HtmlSlots] = field(default_factory=list)
+    masks: Masks = field(init=False)
+    """What the parser does not see."""
     _left: list[str] = field(default_factory=list)
     """The places of blocks of HTML with texts that are not translated."""
+    _attributes: deque[Title] = field(default_factory=deque)
+    _unread: str | None = None
+    """Why its front matter cannot be read."""
     _codes: list[str] = field(default_factory=list)
     _inner: set[int] = field(default_factory=set)
     _headings: list[tuple[int, str]] = field(default_factory=list)
@@ -97,17 +116,21 @@ class Extracting:
         if b"\n" not in self.source:
             self._newline = b"\r"
 
-    def run(self, text: str) -> None:
-        """Add all segments of the text, which is the source decoded.
-
-        A CR alone ends a line in CommonMark, but not for the parser.
-        """
-        text = _CR_ALONE.sub("\n", text) if "\r" in text else text
-        for block in parsed(text, self.source):
+    def run(self) -> None:
+        """Add all segments of the document."""
+        front = front_matter(self.source)
+        if front is not None:
+            self._add_front_matter(front)
+        behind = front.behind if front else 0
+        self.masks = masked(self.source, behind, site(self.options.site), mdx=self.mdx)
+        self._attributes = deque(self.masks.attributes)
+        text = bytes(self.masks.text)
+        for block in parsed(text):
             self._add(block)
-        if "]:" in text:
+        self._add_attributes(len(self.source))
+        if b"]:" in text:
             self._counted, self._line = 0, 1
-            for start, end in sorted(definitions(text)):
+            for start, end in sorted(definitions(text.decode())):
                 self._add_titles(title_at(start, end, self.source))
 
     def skeleton(self) -> str:
@@ -119,44 +142,68 @@ class Extracting:
         return skeleton(self.source, sorted(ranges), *self._codes, *blocks)
 
     def remarks(self) -> Iterator[Remark]:
-        """Yield what of the document is left as it is, though it has text."""
+        """Yield what of the document is left as it is, though readers see text in it: by kind."""
         if self._left:
-            detail = f"{len(self._left):,} blocks of HTML are left as they are, the first one here"
-            yield Remark(self._left[0], detail)
+            detail = "blocks of HTML are left as they are, the first one here"
+            yield Remark(self._left[0], detail, "html", len(self._left))
+        if self._unread is not None:
+            detail = f"its front matter is left as it is: {self._unread}"
+            yield Remark("line 1", detail, "front_matter")
+        kinds: dict[RemarkKind, list[int]] = {}
+        for kind, place in self.masks.left:
+            kinds.setdefault(kind, []).append(place)
+        self._counted, self._line = 0, 1
+        for kind, places in sorted(kinds.items(), key=lambda each: each[1][0]):
+            detail = f"{_LEFT[kind]} are left as they are, the first one here"
+            yield Remark(self._place(places[0]), detail, kind, len(places))
 
-    def _add(self, block: Block | Metadata | Html) -> None:
-        if isinstance(block, Metadata):
-            self._add_metadata(block)
-            return
+    def _add(self, block: Block | Html) -> None:
         if isinstance(block, Html):
             self._add_html(block)
             return
         while block.level and self._headings and self._headings[-1][0] >= block.level:
             self._headings.pop()
+        if block.tokens[0].start in self.masks.titles:
+            block.kind, block.level, block.paragraph = "title", 0, False
         rest = deque(titles(block.tokens, self.source))
-        for unit in units(block, self.source, mdx=self.mdx):
-            self._add_titles(_until(unit.start, rest))
-            self._add_unit(unit, list(_until(unit.end, rest)) if rest else ())
+        for unit in units(block, self.masks):
+            within = self._within(unit, rest)
+            self._add_unit(unit, within)
         self._add_titles(rest)
         if block.level and self.options.headings:
             self._add_heading(block)
 
-    def _add_metadata(self, block: Metadata) -> None:
-        """Add the texts of front matter; one that is no YAML is left alone."""
-        first = self.source.find(self._newline, block.start, block.end) + 1
-        text = self.source[first : block.end].rstrip(b"-.").decode()
-        with suppress(DocumentError):
-            found = [each for each in scalars(text, _METADATA) if is_text(each.text)]
-            done, end = 0, first
-            for scalar in found:
-                start = end + len(text[done : scalar.start].encode())
-                end = start + len(text[scalar.start : scalar.end].encode())
-                done = scalar.end
-                self.slots.append(Slot(start, end, scalar=scalar))
-                value, codes = composed([scalar.text])
-                self.segments.append(
-                    Segment(value, self._place(start), "metadata", codes, doubled=False)
-                )
+    def _within(self, unit: Unit, rest: deque[Title]) -> Sequence[Title]:
+        """Add the titles before a unit; return those in it."""
+        if not rest and not self._attributes:
+            return ()
+        before = [*_until(unit.start, rest), *_until(unit.start, self._attributes)]
+        self._add_titles(sorted(before, key=_start))
+        within = [*_until(unit.end, rest), *self._of_codes(unit)]
+        return sorted(within, key=_start)
+
+    def _of_codes(self, unit: Unit) -> Iterator[Title]:
+        """Yield the texts of attributes in the codes of a unit; those in inline code are none."""
+        codes = [token for token in unit.tokens if token.kind != "text"]
+        for each in _until(unit.end, self._attributes):
+            if any(token.start < each.start and each.end < token.end for token in codes):
+                yield each
+
+    def _add_attributes(self, end: int) -> None:
+        self._add_titles(_until(end, self._attributes))
+
+    def _add_front_matter(self, front: FrontMatter) -> None:
+        """Add the texts of front matter; one that is neither YAML nor TOML is left alone."""
+        try:
+            found = values(self.source, front, self.options)
+        except DocumentError as error:
+            self._unread = error.detail
+            return
+        for value in found:
+            self.slots.append(Slot(value.start, value.end, value=value))
+            text, codes = composed([value.text])
+            place = self._place(value.start)
+            self.segments.append(Segment(text, place, "metadata", codes, doubled=False))
 
     def _add_html(self, block: Html) -> None:
         page, is_translated = markdown_blocks.page_of(block, self.source)
@@ -177,7 +224,7 @@ class Extracting:
 
     def _add_titles(self, found: Iterable[Title]) -> None:
         for title in found:
-            self.slots.append(Slot(title.start, title.end))
+            self.slots.append(Slot(title.start, title.end, syntax=title.syntax))
             place, above = self._place(title.start), self._above()
             self.segments.append(
                 Segment(title.text, place, "attribute", headings=above, doubled=False)
@@ -210,6 +257,10 @@ class Extracting:
             self._line += self.source.count(self._newline, self._counted, start)
             self._counted = start
         return f"line {self._line}"
+
+
+def _start(title: Title) -> int:
+    return title.start
 
 
 def _until(place: int, titles: deque[Title]) -> Iterator[Title]:

@@ -10,10 +10,14 @@ from typing import Final
 from dragoman_documents.markup.markdown.events import Token
 
 _NAME: Final = re.compile(r"</?([A-Za-z][A-Za-z0-9:.\-]*)")
-_EMPTY_NAMES: Final = "area base br col embed hr img input link meta source track wbr"
-_CODE_NAMES: Final = "code kbd math pre samp script style svg template textarea tt var"
-_EMPTY: Final = frozenset(_EMPTY_NAMES.split())
-_CODE: Final = frozenset(_CODE_NAMES.split())
+EMPTY_NAMES: Final = frozenset(
+    "area base br col embed hr img input link meta source track wbr".split()  # noqa: SIM905
+)
+"""Elements without an end tag."""
+CODE_NAMES: Final = frozenset(
+    "code kbd math pre samp script style svg template textarea tt var".split()  # noqa: SIM905
+)
+"""Elements whose content is not text."""
 _UNTRANSLATED: Final = re.compile(
     r"""\btranslate\s*=\s*["']?no\b|\bclass\s*=\s*["']?[^"'>]*\bnotranslate\b""", re.IGNORECASE
 )
@@ -55,7 +59,7 @@ class _Pairing:
         self.tokens[index] = Token("single", token.start, token.end)
         found = _NAME.match(token.text)
         name = found[1].lower() if found else ""
-        if not name or name in _EMPTY or token.text.endswith("/>"):
+        if not name or name in EMPTY_NAMES or token.text.endswith("/>"):
             return
         if not token.text.startswith("</"):
             self._opened.append((index, name))
@@ -71,7 +75,7 @@ class _Pairing:
         end = self.tokens[index]
         self.tokens[last[0]] = Token("open", begin.start, begin.end)
         self.tokens[index] = Token("close", end.start, end.end)
-        if name in _CODE or self._is_untranslated(last[0]):
+        if name in CODE_NAMES or self._is_untranslated(last[0]):
             self.opaque[last[0]] = index
 
     def _is_untranslated(self, index: int) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from dragoman_documents.markup.markdown.events import Token
-from dragoman_documents.references import unescaped
+from dragoman_documents.references import reference, unescaped
+from dragoman_documents.spelling import Spelling, escapes
 from dragoman_text.spans import has_letters
 
 _TITLE: Final = re.compile(
@@ -17,7 +18,14 @@ _TITLE: Final = re.compile(
 )
 _ESCAPE: Final = re.compile(r"\\([!-/:-@\[-`{-~])")
 _BREAKS: Final = re.compile(r"(?<![ \t])[ \t]*[\r\n]+[ \t]*")
+_QUOTE: Final = re.compile(r"""[\\"']""")
+_MARKUP: Final = re.compile(r"""["'<{}]|&(?=[#A-Za-z])""")
 _SYNTAX: Final = re.compile(r"""[\\"'|<>`*_\[\]$~{}]|&(?=[#A-Za-z])""")
+
+
+Syntax = Literal["markdown", "references", "escapes", "plain"]
+"""How a title or the text of an attribute is spelled: as Markdown; with references of HTML; with
+backslashes, as a string of a program; as it is, to the end of its line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +35,7 @@ class Title:
     start: int
     end: int
     text: str
+    syntax: Syntax = "markdown"
 
 
 def titles(tokens: Sequence[Token], source: bytes) -> Iterator[Title]:
@@ -44,19 +53,44 @@ def title_at(start: int, end: int, source: bytes) -> Iterator[Title]:
     found = _TITLE.search(source[start:end].rstrip(b"\r\n"))
     if found is None or found.lastgroup is None:
         return
-    text = _decoded(found[found.lastgroup].decode())
+    text = decoded(found[found.lastgroup].decode(), "markdown")
     if has_letters(text):
         first, last = found.span(found.lastgroup)
         yield Title(start + first, start + last, text)
 
 
-def spelled_title(text: str) -> str:
-    """Return a title's Markdown, on one line and valid in either kind of quotes."""
-    return _SYNTAX.sub(r"\\\g<0>", _BREAKS.sub(" ", text).strip(" \t"))
+def spelled_title(text: str, raw: str, syntax: Syntax = "markdown") -> str:
+    """Return a title on one line as its source `raw` is spelled, valid in either kind of quotes."""
+    line = _BREAKS.sub(" ", text).strip(" \t")
+    pieces = escapes(raw, _ESCAPES[syntax], lambda found: decoded(found, syntax) or " ")
+    return Spelling(pieces, _DEFAULTS[syntax]).spelled(line)
 
 
-def _decoded(raw: str) -> str:
+def decoded(raw: str, syntax: Syntax) -> str:
     """Return the text: escapes and references resolved, line breaks as blanks."""
-    parts = _ESCAPE.split(raw)
-    parts[::2] = [unescaped(part) for part in parts[::2]]
-    return _BREAKS.sub(" ", "".join(parts)).strip(" \t")
+    text = raw
+    if syntax == "markdown":
+        parts = _ESCAPE.split(raw)
+        parts[::2] = [unescaped(part) for part in parts[::2]]
+        text = "".join(parts)
+    elif syntax == "escapes":
+        text = _ESCAPE.sub(r"\1", raw)
+    elif syntax == "references":
+        text = unescaped(raw)
+    return _BREAKS.sub(" ", text).strip(" \t")
+
+
+_BREAK: Final = r"[ \t]*[\r\n]+[ \t]*"
+_REFERENCE: Final = r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][0-9A-Za-z]{1,31});"
+_ESCAPES: Final[Mapping[Syntax, re.Pattern[str]]] = {
+    "markdown": re.compile(rf"\\[!-/:-@\[-`{{-~]|{_REFERENCE}|{_BREAK}"),
+    "escapes": re.compile(rf"\\[!-/:-@\[-`{{-~]|{_BREAK}"),
+    "references": re.compile(rf"{_REFERENCE}|{_BREAK}"),
+    "plain": re.compile(_BREAK),
+}
+_DEFAULTS: Final[Mapping[Syntax, Callable[[str], str]]] = {
+    "markdown": lambda text: _SYNTAX.sub(r"\\\g<0>", text),
+    "escapes": lambda text: _QUOTE.sub(r"\\\g<0>", text),
+    "references": lambda text: _MARKUP.sub(lambda match: reference(match[0]), text),
+    "plain": str,
+}

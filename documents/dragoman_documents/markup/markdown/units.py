@@ -1,32 +1,20 @@
-"""What is translated of a Markdown block: its lines, without the syntax that CommonMark ignores."""
+"""What is translated of a Markdown block: its tokens, with hidden syntax as codes and pairs."""
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from dragoman_documents.markup.markdown.events import Block, Token
 from dragoman_documents.markup.markdown.inline_html import with_pairs
+from dragoman_documents.markup.markdown.masks import Mark, Masks
 from dragoman_text.spans import has_letters
 
-# Container directives, admonitions, tabs, grid tables, tables without a separator, attribute lists,
-# templates alone on a line, comments of Docusaurus and Obsidian, tables of contents.
-_LINE: Final = re.compile(
-    rb":::|!!!|\?\?\?|===|\+[-=+]|\||\{[:#.]|%%|\[\[?_?TOC"
-    rb"|\{%[^%\r\n]*%\}[ \t]*(?=[\r\n]|\Z)|\{\{[^{}\r\n]*\}\}[ \t]*(?=[\r\n]|\Z)"
-)
-_SPECIAL: Final = b":!?=+|{%["
-"""The first bytes of both."""
-_MARKER: Final = re.compile(rb":[ \t]+|\[![A-Za-z]+\][+-]?[ \t]*")
-"""The start of a definition, and of a callout."""
-_URL: Final = rb"(?:https?|ftp)://[A-Za-z0-9\-._~:/?#@!$&'()*+,;=%]+(?<![.,;:!?)'*_~])"
-_PROTECTED: Final = re.compile(rb"(?<!\\)\{\{[^{}\r\n]*\}\}|(?<!\\)\{%[^%\r\n]*%\}|" + _URL)
-_BRACES: Final = rb"\{(?:[^{}]|\{[^{}]*\})*\}"
-_PROTECTED_MDX: Final = re.compile(
-    rb"(?<!\\)(?:" + _BRACES + rb"|</?[A-Za-z][^<>{}]*(?:" + _BRACES + rb"[^<>{}]*)*>|</?>)|" + _URL
-)
-_MODULE: Final = re.compile(rb"(?:import|export)[ \t{*]")
+_ADDRESS: Final = re.compile(rb"(?:https?|ftp)://[A-Za-z0-9\-._~:/?#@!$&'()*+,;=%]+")
+_AT_END: Final = b".,;:!?'*_~"
+"""What does not belong to an address at its end; a `)` does only after a `(` in it."""
 _BLANKS: Final = " \t"
 
 
@@ -45,84 +33,41 @@ class Unit(NamedTuple):
     """Whether it is not inside a pair, such as the text of a link alone."""
     wrap: tuple[str, str] = ("", "")
     """What is written around it: of a link by reference, which may need a label then."""
+    inner: int = 0
+    """Where its text begins inside of that."""
 
 
-def units(block: Block, source: bytes, *, mdx: bool) -> Iterator[Unit]:
+def units(block: Block, masks: Masks) -> Iterator[Unit]:
     """Yield what is translated of a block, in order."""
-    if mdx and _MODULE.match(source, block.tokens[0].start):
-        return
-    tokens = with_pairs(block.tokens)
-    groups = _groups(tokens, source) if _has_lines(block) else [tokens]
-    pattern = _PROTECTED_MDX if mdx else _PROTECTED
-    for group in groups:
-        guarded = _guarded(group, source, pattern)
-        yield from _lettered(guarded, block, source, alone=len(groups) == 1)
+    tokens = with_pairs(_with_marks(block.tokens, masks))
+    yield from _lettered(tokens, block, masks.source)
 
 
-def _has_lines(block: Block) -> bool:
-    return block.kind != "cell" and (block.kind != "heading" or block.underlined)
-
-
-def _groups(tokens: list[Token], source: bytes) -> list[list[Token]]:
-    """Return the lines that may be joined, without lines and markers of other syntax."""
-    starts = [0, *(i + 1 for i, token in enumerate(tokens[:-1]) if token.kind == "soft")]
-    if not any(_is_special(tokens[index], source) for index in starts):
-        return [tokens]
-    groups: list[list[Token]] = [[]]
-    for line in _lines(tokens):
-        first = line[0]
-        if not _is_special(first, source):
-            groups[-1] += line
-        elif (marker := _MARKER.match(source, first.start)) is None:
-            groups.append([])
-        else:
-            groups += [_after(line, marker.end(), source)]
-    return [group for group in groups if group] or [[]]
-
-
-def _is_special(token: Token, source: bytes) -> bool:
-    start = token.start
-    if source[start : start + 1] not in _SPECIAL or source[start - 1 : start] == b"\\":
-        return False
-    return bool(_LINE.match(source, start) or _MARKER.match(source, start))
-
-
-def _lines(tokens: list[Token]) -> Iterator[list[Token]]:
-    """Yield the tokens of each line with its break; a pair that spans lines keeps them together."""
-    line: list[Token] = []
-    depth = 0
-    for token in tokens:
-        line.append(token)
-        depth += (token.kind == "open") - (token.kind == "close")
-        if token.kind == "soft" and not depth:
-            yield line
-            line = []
-    if line:
-        yield line
-
-
-def _after(tokens: list[Token], start: int, source: bytes) -> list[Token]:
-    """Return the tokens behind a place."""
-    kept = [token for token in tokens if token.end > start]
-    if kept and kept[0].start < start:
-        kept[0] = _cut(kept[0], start, kept[0].end, source)
-    return kept
-
-
-def _cut(token: Token, start: int, end: int, source: bytes) -> Token:
-    """Return a part of a text without references."""
-    return Token("text", start, end, source[start:end].decode())
+def has_lines(block: Block) -> bool:
+    """Return whether the text of a block may have several lines."""
+    return block.kind not in ("cell", "title") and (block.kind != "heading" or block.underlined)
 
 
 def _is_literal(token: Token, source: bytes) -> bool:
     return source[token.start : token.end] == token.text.encode()
 
 
-def _guarded(tokens: list[Token], source: bytes, pattern: re.Pattern[bytes]) -> list[Token]:
-    """Return the tokens with templates and addresses as single codes."""
-    if not tokens or not _may_be_guarded(source, tokens[0].start, tokens[-1].end, pattern):
+class _Code(NamedTuple):
+    """An address, or a mark, at `[start:end)` among texts."""
+
+    start: int
+    end: int
+    mark: Mark | None = None
+
+
+def _with_marks(tokens: list[Token], masks: Masks) -> list[Token]:
+    """Return the tokens with addresses and hidden syntax as codes and pairs."""
+    start, end = tokens[0].start, tokens[-1].end
+    marks = [mark for mark in masks.within(start, end) if mark.end > start]
+    if not marks and masks.source.find(b"://", start, end) < 0:
         return tokens
-    guarded: list[Token] = []
+    made: list[Token] = []
+    kinds: dict[int, Mark] = {}
     index = 0
     while index < len(tokens):
         last = index + 1
@@ -130,56 +75,139 @@ def _guarded(tokens: list[Token], source: bytes, pattern: re.Pattern[bytes]) -> 
             while last < len(tokens) and _adjoin(tokens[last - 1], tokens[last]):
                 last += 1
             texts = tokens[index:last]
-            if _may_be_guarded(source, texts[0].start, texts[-1].end, pattern):
-                guarded += _guarded_texts(texts, source, pattern)
-            else:
-                guarded += texts
+            made += _guarded(texts, _codes_in(texts, marks, masks.source), masks.source, kinds)
         else:
-            guarded.append(tokens[index])
+            made.append(_labelled_by_itself(tokens[index], tokens, index, masks.source))
         index = last
-    return guarded
+    return _joined(_paired(made, kinds), kinds)
 
 
-def _may_be_guarded(source: bytes, start: int, end: int, pattern: re.Pattern[bytes]) -> bool:
-    """Return whether the pattern is found; most texts lack what all its matches have."""
-    likely = (
-        source.find(b"<", start, end) >= 0
-        or source.find(b"{", start, end) >= 0
-        or source.find(b"://", start, end) >= 0
-    )
-    return likely and pattern.search(source, start, end) is not None
+def _labelled_by_itself(token: Token, tokens: Sequence[Token], index: int, source: bytes) -> Token:
+    """Return the end of `[text][]` with its label, if that is defined in another file."""
+    if token.kind != "close" or token.text or source[token.start : token.end] != b"][]":
+        return token
+    depth = 1
+    while depth:
+        index -= 1
+        depth += (tokens[index].kind == "close") - (tokens[index].kind == "open")
+    label = source[tokens[index].end : token.start].decode()
+    return token._replace(text=f"][{label}]")
 
 
 def _adjoin(token: Token, other: Token) -> bool:
     return other.kind == "text" and token.end == other.start
 
 
-def _guarded_texts(
-    tokens: list[Token], source: bytes, pattern: re.Pattern[bytes]
+def _codes_in(texts: Sequence[Token], marks: Sequence[Mark], source: bytes) -> list[_Code]:
+    """Return the marks and addresses between the ends of adjoining texts, without overlaps."""
+    start, end = texts[0].start, texts[-1].end
+    found = [_Code(mark.start, mark.end, mark) for mark in marks if start <= mark.start < end]
+    if source.find(b"://", start, end) >= 0:
+        addresses = _addresses(source, start, end)
+        hidden = {
+            (code.start, code.end) for code in found if code.mark and code.mark.kind == "hidden"
+        }
+        inside = list(addresses)
+        found = [
+            code
+            for code in found
+            if (code.start, code.end) not in hidden
+            or not any(address.start <= code.start < address.end for address in inside)
+        ]
+        found = sorted([*found, *inside], key=lambda code: code.start)
+    kept: list[_Code] = []
+    for code in found:
+        if not kept or code.start >= kept[-1].end:
+            kept.append(code)
+    return kept
+
+
+def _addresses(source: bytes, start: int, end: int) -> Iterator[_Code]:
+    for match in _ADDRESS.finditer(source, start, end):
+        last = _address_end(match[0])
+        if not source.startswith(b"\\", match.start() - 1) and last > match[0].index(b"://") + 3:
+            yield _Code(match.start(), match.start() + last)
+
+
+def _address_end(raw: bytes) -> int:
+    """Return where an address ends, as GitHub does: `)` belongs to it only after a `(` in it."""
+    end = len(raw)
+    closing = raw.count(b")") - raw.count(b"(")
+    while end and (raw[end - 1] in _AT_END or (raw[end - 1] == ord(")") and closing > 0)):
+        closing -= raw[end - 1] == ord(")")
+        end -= 1
+    return end
+
+
+def _guarded(
+    tokens: list[Token], codes: Sequence[_Code], source: bytes, kinds: dict[int, Mark]
 ) -> Iterator[Token]:
-    """Yield adjoining texts, and codes where the pattern matches their source."""
-    place = tokens[0].start
-    rest = iter(tokens)
-    token = next(rest, None)
-    for match in pattern.finditer(source, place, tokens[-1].end):
-        while token is not None and token.end <= match.start():
-            yield token
-            token = next(rest, None)
-        if token is None:
-            return
-        if token.start < match.start():
-            yield _cut(token, token.start, match.start(), source)
-        yield Token("single", match.start(), match.end())
-        while token is not None and token.end <= match.end():
-            token = next(rest, None)
-        if token is not None and token.start < match.end():
-            token = _cut(token, match.end(), token.end, source)
-    while token is not None:
-        yield token
-        token = next(rest, None)
+    """Yield adjoining texts with codes between them; note the marks by their places."""
+    rest = deque(tokens)
+    for code in codes:
+        while rest and rest[0].end <= code.start:
+            yield rest.popleft()
+        if rest and rest[0].start < code.start:
+            yield _cut(rest[0].start, code.start, source)
+        if code.mark is not None and code.mark.kind == "hidden":
+            yield _cut(code.start, code.end, source)
+        else:
+            if code.mark is not None:
+                kinds[code.start] = code.mark
+            yield Token("single", code.start, code.end)
+        while rest and rest[0].end <= code.end:
+            rest.popleft()
+        if rest and rest[0].start < code.end:
+            rest[0] = _cut(code.end, rest[0].end, source)
+    yield from rest
 
 
-def _lettered(tokens: list[Token], block: Block, source: bytes, *, alone: bool) -> Iterator[Unit]:
+def _cut(start: int, end: int, source: bytes) -> Token:
+    """Return a part of a text without references."""
+    return Token("text", start, end, source[start:end].decode())
+
+
+def _paired(tokens: list[Token], kinds: dict[int, Mark]) -> list[Token]:
+    """Return the tokens with pairs of marks that nest with the others; the rest are codes."""
+    opened: list[tuple[int, int]] = []
+    made = list(tokens)
+    for index, token in enumerate(tokens):
+        mark = kinds.get(token.start) if token.kind == "single" else None
+        if token.kind == "open":
+            opened.append((index, -1))
+        elif token.kind == "close":
+            while opened.pop()[1] != -1:
+                pass
+        elif mark is not None and mark.kind == "open":
+            opened.append((index, mark.start))
+        elif mark is not None and mark.kind == "close" and opened and opened[-1][1] == mark.partner:
+            begin = opened.pop()[0]
+            if begin + 1 < index:
+                made[begin] = made[begin]._replace(kind="open")
+                made[index] = token._replace(kind="close")
+    return made
+
+
+def _joined(tokens: list[Token], kinds: dict[int, Mark]) -> list[Token]:
+    """Return the tokens with attributes joined to what they belong to, such as `](a){.b}`."""
+    made: list[Token] = []
+    for token in tokens:
+        mark = kinds.get(token.start) if token.kind == "single" else None
+        before = made[-1] if made else None
+        if before is not None and before.end == token.start and before.kind in ("single", "close"):
+            behind = mark is not None and mark.kind == "after" and not before.text
+            role = kinds.get(before.start)
+            if behind:
+                made[-1] = before._replace(end=token.end)
+                continue
+            if token.kind == "single" and role is not None and role.kind == "before":
+                made[-1] = Token("single", before.start, token.end)
+                continue
+        made.append(token)
+    return made
+
+
+def _lettered(tokens: list[Token], block: Block, source: bytes) -> Iterator[Unit]:
     """Yield the tokens as one unit if there are letters outside all pairs; else those in pairs.
 
     `**Note**` and `[Home](/) | [About](/about)` are texts without markup: easier to translate, and
@@ -187,8 +215,7 @@ def _lettered(tokens: list[Token], block: Block, source: bytes, *, alone: bool) 
     """
     lettered, closed = _levels(tokens)
     if -1 in lettered:
-        whole = alone and block.paragraph
-        yield _unit(tokens, block, source, outermost=True, whole=whole)
+        yield _unit(tokens, block, source, outermost=True, whole=block.paragraph)
         return
     index = 0
     while index < len(tokens):
@@ -231,7 +258,7 @@ def _unit(
     start = kept[0].start
     if kept[0].kind == "text" and source[start - 1 : start] == b"\\":
         start -= 1  # the parser's range of an escaped character lacks the backslash
-    return Unit(start, kept[-1].end, kept, block, outermost and _has_lines(block), whole, outermost)
+    return Unit(start, kept[-1].end, kept, block, outermost and has_lines(block), whole, outermost)
 
 
 def _labelled(unit: Unit, opening: Token, closing: Token, source: bytes) -> Unit:
@@ -243,7 +270,7 @@ def _labelled(unit: Unit, opening: Token, closing: Token, source: bytes) -> Unit
     if not closing.text and not raw.startswith(b"]["):
         return unit
     wrap = (source[opening.start : opening.end].decode(), closing.text or raw.decode())
-    return unit._replace(start=opening.start, end=closing.end, wrap=wrap)
+    return unit._replace(start=opening.start, end=closing.end, wrap=wrap, inner=unit.start)
 
 
 def _is_blank(token: Token) -> bool:

@@ -73,7 +73,7 @@ def test_a_bilingual_notebook_holds_both_texts() -> None:
     options = replace(GERMAN, bilingual=True)
     output = assert_read_back(CODEC, DATA, tagged(CODEC.extract(DATA, options)), options)
     assert b"Some text on" in output
-    assert b"de\\\\] Some text on two lines." in output
+    assert b"[de] Some text\\n" in output
 
 
 @pytest.mark.parametrize("text", HOSTILE)

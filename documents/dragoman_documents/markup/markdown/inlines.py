@@ -1,0 +1,119 @@
+"""Inline syntax that CommonMark takes for text: wiki links, notes, spans, roles, merge tags."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cached_property
+from typing import Final
+
+from dragoman_documents.markup.markdown.masks import Masks
+
+_INLINE: Final = re.compile(
+    rb"""
+      (?P<wiki> !?\[\[ [^\[\]\r\n]+ \]\] (?![(\[]) )
+    | (?P<code> \[\^ [^\]\s]+ \] (?!:)                   # a mark of a footnote
+              | \[-?@ [^\[\]\r\n]+ \] (?![(\[:])         # a citation
+              | \{\* [^*\r\n]* \*\} | \{! [^{}\r\n]* !\} # an included file
+              | (?<![\w:/]) : (?:[A-Za-z][\w+\-]* | [+\-]1) : (?![\w:])  # an emoji
+              | (?<=[\w)\]]) (?: ~[^\s~]{1,40}~ (?!~) | \^[^\s^\[\]]{1,40}\^ (?!\^) )
+              | \*\| [\w:.\-]+ \|\* | %% [^%\r\n]+ %% | \$\{ [^{}\r\n]* \}
+              | \\\( (?=(?:(?!\\\)).){0,400}?(?:\\[A-Za-z]|\^|[A-Za-z]_[A-Za-z0-9{]))
+                (?:(?!\\\)).){1,400} \\\)                # a formula
+              | \\\[ (?=(?:(?!\\\]).){0,400}?(?:\\[A-Za-z]|\^|[A-Za-z]_[A-Za-z0-9{]))
+                (?:(?!\\\]).){1,400} \\\] )
+    | (?P<note> \^\[ )
+    | (?P<label> \] \[ (?P<name> [^\[\]\r\n]* ) \] )
+    | (?P<span> \] \{ \ ?(?:[\#.:]|[^{}\r\n=]*=) [^{}\r\n]* \} )
+    | (?P<after> (?:(?<=[)`]) | (?<=[^\s*_][*_]) | (?<=[^\s*_][*_]{2}) | (?<=\w:))
+                 \{ \ ?(?:[\#.:]|[^{}\r\n=]*=) [^{}\r\n]* \} | \{ \ ? [\#.:][A-Za-z] [^{}\r\n]* \} )
+    | (?P<before> \{ [A-Za-z][\w:+\-]* \} (?=`) )
+    | (?P<address> (?:https?|ftp):// [^\s<>"'`\\]* [*_~] [^\s<>"'`\\]* )
+    """,
+    re.VERBOSE,
+)
+_BRACES: Final = frozenset({"span", "after", "before"})
+"""In MDX braces are expressions."""
+_LIKELY: Final = re.compile(
+    rb"!?\[\[|\[[\^@\-]|\][\[{]|\{|:[A-Za-z+\-]|~|\^|\*\||%%|\$\{|\\[(\[]|(?:https?|ftp)://"
+)
+"""The beginning of one of them: without groups it is found several times faster."""
+DEFINED: Final = re.compile(rb"(?m)^[ \t>]*(?:(?:[-*+]|[0-9]+[.)])[ \t]+)*\[([^\[\]\n]+)\]:")
+_LABEL: Final = re.compile(rb"!?\[\[[^\[\]|\\]*\\?\|")
+_NOTE: Final = re.compile(rb"(?:[^\[\]\r\n]|\r?\n(?![ \t>]*\r?\n)|\[[^\[\]]*\])*\]")
+_EMPHASIS: Final = re.compile(rb"[*_~]+(?=[A-Za-z0-9\-._/?#&=%+])")
+_EXTENSION: Final = re.compile(rb"\.[A-Za-z0-9]{1,5}(?:#|\Z)")
+
+
+class Inlines:
+    """Hides the inline syntax of one document."""
+
+    def __init__(self, masks: Masks, *, mdx: bool) -> None:
+        self._masks = masks
+        self._mdx = mdx
+
+    def hide(self) -> None:
+        """Hide all of it; what is hidden already stays so."""
+        text = bytes(self._masks.text)
+        place = 0
+        while (likely := _LIKELY.search(text, place)) is not None:
+            place = likely.start() + 1
+            match = _INLINE.match(text, likely.start())
+            name = match.lastgroup or "" if match is not None else ""
+            if match is None or text[match.start() - 1 : match.start()] == b"\\":
+                continue
+            if not (self._mdx and name in _BRACES):
+                hide: Callable[[re.Match[bytes]], int | None] = getattr(self, f"_hide_{name}")
+                place = max(place, hide(match) or match.end())
+
+    def _hide_code(self, match: re.Match[bytes]) -> None:
+        self._masks.mark(*match.span())
+
+    def _hide_before(self, match: re.Match[bytes]) -> None:
+        self._masks.mark(*match.span(), "before")
+
+    def _hide_after(self, match: re.Match[bytes]) -> None:
+        self._masks.mark(*match.span(), "after")
+
+    def _hide_wiki(self, match: re.Match[bytes]) -> None:
+        """Hide a wiki link: its label is text, an embedded file has none."""
+        start, end = match.span()
+        label = _LABEL.match(match[0])
+        if label is None or match[0].startswith(b"!"):
+            self._masks.mark(start, end)
+            return
+        self._masks.mark(start, start + label.end(), "open", end - 2)
+        self._masks.mark(end - 2, end, "close", start)
+
+    def _hide_note(self, match: re.Match[bytes]) -> int | None:
+        start, inside = match.span()
+        whole = _NOTE.match(match.string, inside)
+        if whole is not None:
+            self._masks.mark(start, inside, "open", whole.end() - 1)
+            self._masks.mark(whole.end() - 1, whole.end(), "close", start)
+        return inside
+
+    def _hide_label(self, match: re.Match[bytes]) -> None:
+        """Let a reference whose label is defined elsewhere be a link with a target."""
+        start, end = match.span()
+        name = match["name"]
+        if not name or normalized(name.decode()) not in self._defined:
+            self._masks.spell(start, end, b"](" + b"," * (end - start - 3) + b")")
+
+    def _hide_span(self, match: re.Match[bytes]) -> None:
+        start, end = match.span()
+        self._masks.spell(start, end, b"](" + b"," * (end - start - 3) + b")")
+
+    def _hide_address(self, match: re.Match[bytes]) -> None:
+        for each in _EMPHASIS.finditer(match[0]):
+            start, end = match.start() + each.start(), match.start() + each.end()
+            self._masks.spell(start, end, b"x" * (end - start))
+
+    @cached_property
+    def _defined(self) -> frozenset[str]:
+        return frozenset(normalized(each.decode()) for each in DEFINED.findall(self._masks.source))
+
+
+def normalized(label: str) -> str:
+    """Return a label of a link as labels are compared."""
+    return " ".join(label.split()).casefold()

@@ -1,0 +1,138 @@
+"""Expressions and tags of MDX: where they begin and end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+_NEXT: Final = re.compile(rb"\\.|`+|<(?=[A-Za-z_$/>])|\{", re.DOTALL)
+_IN_EXPRESSION: Final = re.compile(
+    rb"""[{}`]|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|/\*.*?\*/|(?<!:)//[^\n]*""", re.DOTALL
+)
+_IN_TEMPLATE: Final = re.compile(rb"\\.|`|\$\{", re.DOTALL)
+_NAME: Final = re.compile(rb"<(?P<close>/)?[ \t\r\n]*(?P<name>[A-Za-z_$][\w$.:\-]*)?")
+_ATTRIBUTE: Final = re.compile(
+    rb"""[ \t\r\n]*(?:(?P<end>/?>)|(?P<braces>\{)"""
+    rb"""|[A-Za-z_$][\w$:.\-]*(?:[ \t\r\n]*=[ \t\r\n]*(?:"[^"]*"|'[^']*'|(?P<value>\{)))?)"""
+)
+_PARAGRAPH_END: Final = re.compile(rb"\n[ \t>]*\r?\n")
+_MOST_FAILURES: Final = 16
+"""Expressions and tags that do not end: such a document is no MDX, and looking for the end of each
+would take quadratic time."""
+_DEEPEST: Final = 50
+
+
+class Span(NamedTuple):
+    """An expression (without a name and `closes`) or a tag at `[start:end)`."""
+
+    start: int
+    end: int
+    name: bytes = b""
+    opens: bool = False
+    closes: bool = False
+
+
+class _Endless(Exception):
+    """An expression, string or tag without an end."""
+
+
+def spans(text: bytes, skipped: Sequence[tuple[int, int]]) -> Iterator[Span]:
+    """Yield the expressions and tags outside of code; `skipped` are the ranges of fenced code."""
+    place, failures, code = 0, 0, _CodeSpans(text)
+    rest = iter([*skipped, (len(text), len(text))])
+    skip = next(rest)
+    while (match := _NEXT.search(text, place)) is not None:
+        while match.start() >= skip[1] and skip[0] < len(text):
+            skip = next(rest)
+        if skip[0] <= match.start() < skip[1]:
+            place = skip[1]
+            continue
+        place = match.end()
+        first = match[0][:1]
+        if first == b"`":
+            place = code.end(match)
+        elif first != b"\\" and failures < _MOST_FAILURES:
+            try:
+                span = _tag(text, match.start()) if first == b"<" else _braces(text, match.start())
+            except _Endless:
+                failures += 1
+                continue
+            if span is not None:
+                yield span
+                place = span.end
+
+
+def _braces(text: bytes, start: int) -> Span:
+    return Span(start, _expression_end(text, start, 0))
+
+
+def _tag(text: bytes, start: int) -> Span | None:
+    """Return the tag at a place; None if it is none. Raises _Endless."""
+    match = _NAME.match(text, start)
+    if match is None:
+        return None
+    place, closes = match.end(), match["close"] is not None
+    while (found := _ATTRIBUTE.match(text, place)) is not None:
+        place = found.end()
+        if found["end"] is not None:
+            opens = not closes and found["end"] == b">"
+            return Span(start, place, match["name"] or b"<>", opens, closes)
+        if found["braces"] is not None or found["value"] is not None:
+            place = _expression_end(text, place - 1, 0)
+    return None
+
+
+def _expression_end(text: bytes, start: int, depth: int) -> int:
+    """Return the place behind the brace that closes the one at `start`. Raises _Endless."""
+    if depth > _DEEPEST:
+        raise _Endless
+    opened, place = 0, start
+    while (match := _IN_EXPRESSION.search(text, place)) is not None:
+        place = match.end()
+        if match[0] == b"`":
+            place = _template_end(text, place, depth)
+        elif match[0] == b"{":
+            opened += 1
+        elif match[0] == b"}":
+            opened -= 1
+            if not opened:
+                return place
+    raise _Endless
+
+
+def _template_end(text: bytes, start: int, depth: int) -> int:
+    """Return the place behind the end of a template string. Raises _Endless."""
+    place = start
+    while (match := _IN_TEMPLATE.search(text, place)) is not None:
+        place = match.end()
+        if match[0] == b"`":
+            return place
+        if match[0] == b"${":
+            place = _expression_end(text, place - 1, depth + 1)
+    raise _Endless
+
+
+class _CodeSpans:
+    """Finds the ends of inline code, which are looked for once per length and paragraph."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._border = -1
+        self._endless: set[int] = set()
+
+    def end(self, ticks: re.Match[bytes]) -> int:
+        """Return the place behind inline code, or behind backticks that begin none."""
+        place, length = ticks.end(), len(ticks[0])
+        if place > self._border:
+            border = _PARAGRAPH_END.search(self._text, place)
+            self._border = border.start() if border else len(self._text)
+            self._endless.clear()
+        if length in self._endless:
+            return place
+        pattern = b"(?<!`)" + b"`" * length + b"(?!`)"
+        closing = re.compile(pattern).search(self._text, place, self._border)
+        if closing is None:
+            self._endless.add(length)
+            return place
+        return closing.end()

@@ -1,0 +1,194 @@
+"""What the Markdown parser reads of a document: all syntax of its site is hidden."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from dragoman_documents.markup.markdown import jsx, templates
+from dragoman_documents.markup.markdown.attributes import attributes
+from dragoman_documents.markup.markdown.blocks import Blocks
+from dragoman_documents.markup.markdown.inline_html import CODE_NAMES, EMPTY_NAMES
+from dragoman_documents.markup.markdown.inlines import Inlines
+from dragoman_documents.markup.markdown.masks import Masks
+from dragoman_documents.markup.sites import Site
+from dragoman_documents.values import is_text
+
+_CR_ALONE: Final = re.compile(rb"\r(?!\n)")
+_ALONE: Final = re.compile(
+    rb"^[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*(?P<tags>\x01[\x01 \t]*)\r?$", re.MULTILINE
+)
+"""A line of nothing but tags, each byte of which is 1."""
+_MODULE: Final = re.compile(rb"^(?:import|export)(?=[ \t{*])[^\n]*(?:\n|\Z)", re.MULTILINE)
+_PARAGRAPH_END: Final = re.compile(rb"\n[ \t]*\r?(?=\n|\Z)")
+_ELEMENT_TEXT: Final = re.compile(rb">[^<>{}=;]*[A-Za-z]{2}[^<>{}=;]*[<{]")
+_CODE_INDENT: Final = 4
+_DEEP: Final = re.compile(rb"\n {4,}\S")
+_LINES: Final = re.compile(
+    rb"(?P<break>\A|\r?\n)(?P<line>(?P<indent> *)"
+    rb"(?:(?P<tag>#[ #]*(?=\r?\n|\Z))|(?P<block>[-*+>][ ]|[0-9]{1,9}[.)][ ]|`{3}|~{3}|#))?"
+    rb"[^\r\n]*)"
+)
+
+
+def masked(source: bytes, behind: int, site: Site, *, mdx: bool) -> Masks:
+    """Return what the parser reads of a document.
+
+    Its front matter, which ends at `behind`, is blank. A CR alone ends a line
+    in CommonMark, but not for the parser.
+    """
+    masks = Masks(_CR_ALONE.sub(b"\n", source) if b"\r" in source else source)
+    masks.blank(0, behind)
+    blocks = Blocks(masks, site, mdx=mdx)
+    blocks.hide(behind)
+    if mdx:
+        _hide_components(masks, blocks.code, site)
+    elif b"{{" in source or b"{%" in source:
+        _hide_templates(masks, blocks.code, site)
+    Inlines(masks, mdx=mdx).hide()
+    masks.finish()
+    return masks
+
+
+def _hide_templates(masks: Masks, code: Sequence[tuple[int, int]], site: Site) -> None:
+    found = list(templates.tags(bytes(masks.text), code, site.code))
+    alone = _alone(masks, [(tag.start, tag.end) for tag in found])
+    for tag in found:
+        if not tag.code:
+            within = attributes(masks.source, tag.start, tag.end, site.attributes, "escapes")
+            masks.attributes += within
+            if is_text(templates.positional_text(masks.source, tag)):
+                masks.left.append(("shortcode", tag.start))
+        if tag.start not in alone:
+            masks.mark(tag.start, tag.end)
+
+
+def _hide_components(masks: Masks, code: list[tuple[int, int]], site: Site) -> None:
+    _hide_modules(masks, code)
+    found = [span for span in jsx.spans(bytes(masks.text), sorted(code)) if span.end > span.start]
+    alone = _alone(masks, [(span.start, span.end) for span in found])
+    inline = list[jsx.Span]()
+    for span in found:
+        if span.name:
+            names = site.attributes
+            masks.attributes += attributes(masks.source, span.start, span.end, names, "references")
+        elif _ELEMENT_TEXT.search(masks.source, span.start, span.end):
+            masks.left.append(("expression", span.start))
+        if span.start not in alone:
+            inline.append(span)
+    _mark_components(masks, inline)
+    _outdent(masks, code)
+
+
+def _hide_modules(masks: Masks, code: list[tuple[int, int]]) -> None:
+    """Hide imports and exports with all their lines; braces may hold blank lines."""
+    text, place = masks.source, 0
+    ranges = sorted(code)
+    while (match := _MODULE.search(text, place)) is not None:
+        place = match.end()
+        if any(start <= match.start() < end for start, end in ranges):
+            continue
+        end = _module_end(text, match.start())
+        masks.region(match.start(), end)
+        code.append((match.start(), end))
+        place = end
+
+
+def _module_end(text: bytes, start: int) -> int:
+    """Return the end of the paragraph at a place, with the whole of what braces hold."""
+    found = _PARAGRAPH_END.search(text, start)
+    end = found.start() if found else len(text)
+    for span in jsx.spans(text[start : start + 100_000], ()):
+        if start + span.start >= end:
+            break
+        if start + span.end > end:
+            found = _PARAGRAPH_END.search(text, start + span.end)
+            end = found.start() if found else len(text)
+    return end
+
+
+def _alone(masks: Masks, spans: Iterable[tuple[int, int]]) -> frozenset[int]:
+    """Hide the lines that hold nothing but these tags; return the starts of the tags in them."""
+    scratch = bytearray(masks.text)
+    starts = list[int]()
+    for start, end in spans:
+        scratch[start:end] = b"\x01" * (end - start)
+        starts.append(start)
+    within = set[int]()
+    index = 0
+    for match in _ALONE.finditer(scratch):
+        start, end = match.span("tags")
+        while index < len(starts) and starts[index] < start:
+            index += 1
+        if index == len(starts) or starts[index] != start:
+            continue  # a line in the middle of a tag, or the document's own bytes
+        while index < len(starts) and starts[index] < end:
+            within.add(starts[index])
+            index += 1
+        masks.region(start, end)
+    return frozenset(within)
+
+
+def _mark_components(masks: Masks, spans: Sequence[jsx.Span]) -> None:
+    """Mark tags in sentences: as pairs where both are there."""
+    partners = _partners(spans)
+    behind = -1
+    for span in spans:
+        if span.start < behind:
+            continue
+        partner = partners.get(span.start)
+        if partner is None:
+            masks.mark(span.start, span.end)
+        elif span.name.decode("utf-8", "replace") in CODE_NAMES and span.opens:
+            behind = partner.end
+            masks.mark(span.start, behind)
+        else:
+            masks.mark(span.start, span.end, "open" if span.opens else "close", partner.start)
+
+
+def _partners(spans: Sequence[jsx.Span]) -> dict[int, jsx.Span]:
+    """Return the tag that closes each one, and the one that opens it, by their starts."""
+    opened = list[jsx.Span]()
+    found = dict[int, jsx.Span]()
+    for span in spans:
+        if span.opens and span.name.decode("utf-8", "replace") not in EMPTY_NAMES:
+            opened.append(span)
+        elif span.closes and opened and opened[-1].name == span.name:
+            found[span.start] = opened[-1]
+            found[opened.pop().start] = span
+        elif span.closes:
+            opened.clear()
+    return found
+
+
+def _outdent(masks: Masks, code: Sequence[tuple[int, int]]) -> None:
+    """Move breaks before indented lines to the right: in MDX no indentation makes code.
+
+    `\\n    text` becomes `    \\ntext`. Lines keep their indentation relative to the first one
+    behind a tag; those that continue a paragraph stay, because blanks before a break would show.
+    """
+    text = masks.text
+    if _DEEP.search(text) is None:
+        return
+    fenced = iter([*sorted(code), (len(text), len(text))])
+    fence = next(fenced)
+    base, awaited, is_free = 0, False, True
+    for line in list(_LINES.finditer(bytes(text))):
+        start, width = line.start("line"), len(line["indent"])
+        while start >= fence[1] and fence[0] < len(text):
+            fence = next(fenced)
+        if not line["line"].strip():
+            is_free = True
+            continue
+        if line["tag"] is not None:
+            shift = width if awaited or base else 0
+            text[line.start("break") : start + shift] = b" " * shift + line["break"]
+            awaited = is_free = True
+            continue
+        if awaited:
+            base, awaited = (width if width >= _CODE_INDENT else 0), False
+        shift = min(base, width)
+        if shift and (is_free or fence[0] < start < fence[1] or line["block"] is not None):
+            text[line.start("break") : start + shift] = b" " * shift + line["break"]
+        is_free = False

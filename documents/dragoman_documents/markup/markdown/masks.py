@@ -1,0 +1,113 @@
+"""A Markdown text in which other syntax is hidden from the parser, byte for byte.
+
+The parser knows CommonMark with GitHub's extensions; sites write more: templates, directives,
+admonitions, components. Every such construct is overwritten by neutral bytes of the same number, so
+that the parser's places are places in the source:
+
+- a line of other syntax becomes an empty heading, which ends a paragraph and has no text; a title
+  in it becomes the heading's text
+- a region of other syntax (code in a template, a formula) becomes an empty heading and blank lines
+- inline syntax becomes commas, which are punctuation as its own first and last characters are; the
+  marks say which tokens stand there
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple
+
+from dragoman_documents.codec import RemarkKind
+from dragoman_documents.markup.markdown.titles import Title
+
+MarkKind = Literal["code", "open", "close", "before", "after", "hidden"]
+"""`code`: a single code; `open` and `close`: the ends of a pair; `before` and `after`: a part of
+the code that follows or precedes; `hidden`: what is spelled otherwise for the parser alone."""
+_VISIBLE: Final = re.compile(rb"[^\r\n]")
+_VISIBLE_LINE: Final = re.compile(rb"[^\r\n]+")
+
+
+class Mark(NamedTuple):
+    """Inline syntax at `[start:end)`."""
+
+    start: int
+    end: int
+    kind: MarkKind
+    partner: int = -1
+    """Of an `open` the start of its `close`, and the other way round."""
+
+
+@dataclass(slots=True)
+class Masks:
+    """What is hidden of one document, and what was found in it."""
+
+    source: bytes
+    text: bytearray = field(init=False)
+    """The document as the parser reads it."""
+    marks: list[Mark] = field(default_factory=list)
+    """Without overlaps; sorted once all are found."""
+    titles: dict[int, int] = field(default_factory=dict)
+    """Starts and ends of titles of directives, which the parser reads as headings."""
+    attributes: list[Title] = field(default_factory=list)
+    """Texts of attributes on lines of other syntax, and in marks; sorted once all are found."""
+    left: list[tuple[RemarkKind, int]] = field(default_factory=list)
+    """Kinds and places of texts that readers see and that are left in the source language."""
+    _starts: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.text = bytearray(self.source)
+
+    def line(self, start: int, end: int) -> None:
+        """Hide a line: it is an empty heading without blanks at its end."""
+        self._hide(start, end, (b"# " + b"#" * (end - start))[: end - start])
+
+    def head(self, start: int, end: int, head: bytes) -> None:
+        """Hide what stands before a title, or before nothing: `head` stands at its start."""
+        self._hide(start, end, (head + b" " * (end - start))[: end - start])
+
+    def _hide(self, start: int, end: int, content: bytes) -> None:
+        self.text[start:end] = content
+        self.marks.append(Mark(start, end, "code"))  # for one that continues a paragraph
+
+    def title(self, start: int, end: int) -> None:
+        """Let the text at the end of a hidden line be a title."""
+        self.titles[start] = end
+
+    def region(self, start: int, end: int) -> None:
+        """Hide lines, also those that are not indented as their first one."""
+        found = _VISIBLE_LINE.match(self.source, start, end)
+        first = found.end() if found else start
+        self.text[first:end] = _VISIBLE.sub(b" ", self.source[first:end])
+        if first > start:
+            self.line(start, first)
+            self.marks[-1] = Mark(start, end, "code")
+
+    def blank(self, start: int, end: int) -> None:
+        """Hide what the parser must not see at all."""
+        self.text[start:end] = _VISIBLE.sub(b" ", self.source[start:end])
+
+    def mark(self, start: int, end: int, kind: MarkKind = "code", partner: int = -1) -> None:
+        """Hide inline syntax."""
+        self.text[start:end] = b"," * (end - start)
+        self.marks.append(Mark(start, end, kind, partner))
+
+    def spell(self, start: int, end: int, content: bytes) -> None:
+        """Let the parser read other bytes of the same number, such as a plain target of a link."""
+        self.text[start:end] = content
+        self.marks.append(Mark(start, end, "hidden"))
+
+    def finish(self) -> None:
+        """Sort what was found."""
+        self.marks.sort()
+        self.attributes.sort(key=lambda each: each.start)
+        self.left.sort(key=lambda each: each[1])
+        self._starts = [each.start for each in self.marks]
+
+    def within(self, start: int, end: int) -> Iterator[Mark]:
+        """Yield the marks that begin in a range, in order."""
+        for index in range(bisect_left(self._starts, start), len(self.marks)):
+            if self.marks[index].start >= end:
+                return
+            yield self.marks[index]

@@ -1,0 +1,310 @@
+"""Translations of one block: escaped no more than its reader needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from dragoman_documents.codec import InlineCode, Options
+from dragoman_documents.inline_codes import composed, pieces
+from dragoman_documents.markup.markdown.escaping import Context, Plain, SourceUnit, Spelled
+from dragoman_documents.markup.markdown.events import Block, Token
+from dragoman_documents.markup.markdown.extracting import Extracting, Slot
+from dragoman_documents.markup.markdown.inlines import DEFINED, normalized
+from dragoman_documents.markup.markdown.units import Unit
+from dragoman_documents.spelling import Spelling
+
+_CONTAINER: Final = re.compile(rb"[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)*")
+_NEXT_LINE: Final = re.compile(r"([\r\n])[ \t>]+")
+_LABEL: Final = re.compile(r"\[([^\[\]]+)\]")
+_ANGLES: Final = re.compile(r"<((?:https?|ftp)://[^<>]*)>")
+_CANONICAL: Final = {"_": "*", "__": "**"}
+_AS_IT_IS: Final = Spelling(())
+_MOST_STEPS: Final = 12
+"""Characters of a unit that are tried one by one; more of them are tried by their kind."""
+_MOST_UNITS: Final = 200
+"""Units of a block whose reading is checked; a block with more is escaped in full."""
+
+
+class Part(NamedTuple):
+    """A unit of a block with its translation; `number` is that of its segment."""
+
+    number: int
+    slot: Slot
+    spelled: Spelled | Plain
+    text: str
+    codes: Sequence[InlineCode]
+
+    def wanted(self) -> tuple[list[str], list[str]]:
+        """Return words and codes as they are read again, in their order in the translation."""
+        if not self.codes:
+            return _canonical(self.text, ())
+        return _canonical(*composed(pieces(self.text, self.codes)))
+
+
+@dataclass
+class Writer:
+    """Writes the units of a document."""
+
+    source: bytes
+    options: Options
+    mdx: bool
+
+    def contents(self, parts: Sequence[Part]) -> dict[int, str]:
+        """Return what is written for each translation of one block, by its segment's number."""
+        plainest = {part.number: part.spelled.plainest() for part in parts}
+        if all(part.spelled.is_plain for part in parts):
+            return plainest
+        escaped = {part.number: part.spelled.escaped() for part in parts}
+        doubted = [part for part in parts if self._is_doubted(part, plainest, escaped)]
+        if not doubted:
+            return plainest
+        if len(parts) > _MOST_UNITS:
+            return escaped
+        return _Trial(self, parts, doubted).settled(plainest, escaped)
+
+    def _is_doubted(
+        self, part: Part, plainest: Mapping[int, str], escaped: Mapping[int, str]
+    ) -> bool:
+        content = plainest[part.number]
+        if content == escaped[part.number]:
+            return False
+        unit = part.slot.unit
+        return unit is None or content.encode() != self.source[inner_start(unit) : inner_end(unit)]
+
+    @cached_property
+    def definitions(self) -> Mapping[str, str]:
+        """The labels of link definitions and footnotes, as they are compared and as spelled."""
+        if b"]:" not in self.source:
+            return {}
+        labels = [label.decode() for label in DEFINED.findall(self.source)]
+        return {normalized(label): label for label in labels}
+
+    def source_unit(self, unit: Unit) -> SourceUnit:
+        """Return how a unit is spelled in the source."""
+        spelling = _AS_IT_IS
+        if not _is_literal(unit, self.source):
+            spelling = Spelling(_spelled_pieces(unit, self.source))
+        links = dict(_short_links(unit.tokens, self.source))
+        return SourceUnit(spelling, self.definitions, links)
+
+
+@dataclass
+class _Trial:
+    writer: Writer
+    parts: Sequence[Part]
+    doubted: Sequence[Part]
+
+    def settled(self, plainest: Mapping[int, str], escaped: Mapping[int, str]) -> dict[int, str]:
+        """Return contents with as few escapes as are read as they are wanted."""
+        contents = dict(plainest)
+        failed = self._failing(contents, self.doubted)
+        if not failed:
+            return contents
+        for part in failed:
+            contents[part.number] = part.spelled.escaped(frozenset())
+        failed = self._failing(contents, failed)
+        chosen = {part.number: set(part.spelled.doubtful) for part in failed}
+        contents |= {part.number: escaped[part.number] for part in failed}
+        steps = {part.number: _steps(part.spelled.doubtful) for part in failed}
+        for number in range(max(map(len, steps.values()), default=0)):
+            self._step(number, failed, steps, chosen, contents)
+        return contents
+
+    def _step(
+        self,
+        number: int,
+        failed: Sequence[Part],
+        steps: Mapping[int, Sequence[set[tuple[int, int]]]],
+        chosen: dict[int, set[tuple[int, int]]],
+        contents: dict[int, str],
+    ) -> None:
+        """Leave out one escape of each unit where it reads back without it."""
+        tried = [part for part in failed if number < len(steps[part.number])]
+        trial = dict(contents)
+        fewer = {part.number: chosen[part.number] - steps[part.number][number] for part in tried}
+        for part in tried:
+            trial[part.number] = part.spelled.escaped(fewer[part.number])
+        wrong = {part.number for part in self._failing(trial, tried)}
+        for part in tried:
+            if part.number not in wrong:
+                chosen[part.number] = fewer[part.number]
+                contents[part.number] = trial[part.number]
+
+    def _failing(self, contents: Mapping[int, str], judged: Sequence[Part]) -> list[Part]:
+        """Return the units that are not read from the block as they are wanted."""
+        if not judged:
+            return []
+        options = replace(self.writer.options, headings=False, keys=())
+        found = Extracting(self._fragment(contents), options, self.writer.mdx)
+        found.run()
+        pairs = zip(found.segments, found.slots, strict=True)
+        read = [_canonical(each.text, each.codes) for each, slot in pairs if slot.unit is not None]
+        if len(read) != len(self.parts):
+            return list(judged)
+        wrong = {
+            part.number
+            for part, each in zip(self.parts, read, strict=True)
+            if each != part.wanted()
+        }
+        return [part for part in judged if part.number in wrong]
+
+    def _fragment(self, contents: Mapping[int, str]) -> bytes:
+        """Return a document of this block alone."""
+        source = self.writer.source
+        first = self.parts[0].slot.unit
+        assert first is not None  # noqa: S101  parts are units
+        block = first.block
+        start, end = block.tokens[0].start, block.tokens[-1].end
+        place = start = min(start, self.parts[0].slot.start)
+        made: list[bytes] = []
+        for part in self.parts:
+            made.append(source[place : part.slot.start])
+            made.append(whole(part.slot, contents[part.number], source).encode())
+            place = part.slot.end
+        made.append(source[place : max(end, place)])
+        text = b"".join(made).decode()
+        return self._document(block, start, max(end, place), text).encode()
+
+    def _document(self, block: Block, start: int, end: int, text: str) -> str:
+        source = self.writer.source
+        if block.kind == "cell":
+            return f"|1|\n|-|\n|{text}|\n" + self._needed(text)
+        line = max(source.rfind(b"\n", 0, start), source.rfind(b"\r", 0, start)) + 1
+        behind = _line_end(source, end)
+        if block.underlined:
+            behind = _line_end(source, min(len(source), behind + 2))
+        if block.kind == "title":
+            head = source[line:start].lstrip(b" \t")
+        else:
+            found = _CONTAINER.match(source, line, start)
+            head = source[found.end() if found else line : start]
+        tail = source[end:behind].decode()
+        text = _NEXT_LINE.sub(r"\1", head.decode() + text + tail)
+        return text + "\n\n" + self._needed(text)
+
+    def _needed(self, text: str) -> str:
+        """Return the definitions of the labels that occur in a text."""
+        labels = {normalized(each) for each in _LABEL.findall(text)}
+        known = self.writer.definitions
+        found = sorted(known[label] for label in labels & known.keys())
+        return "\n".join(f"\n[{label}]: 1" for label in found)
+
+
+def _steps(doubtful: Sequence[tuple[int, int]]) -> list[set[tuple[int, int]]]:
+    if len(doubtful) <= _MOST_STEPS:
+        return [{each} for each in doubtful]
+    size = -(-len(doubtful) // _MOST_STEPS)
+    return [set(doubtful[at : at + size]) for at in range(0, len(doubtful), size)]
+
+
+def _canonical(text: str, codes: Iterable[InlineCode]) -> tuple[list[str], list[str]]:
+    """Return a text and its codes without what may be spelled in several ways."""
+    spelled = [part for code in codes for part in (code.opening, code.closing or "")]
+    return text.split(), [
+        _CANONICAL.get(part, _ANGLES.sub(r"\1", _NEXT_LINE.sub(r"\1", part))) for part in spelled
+    ]
+
+
+def _line_end(source: bytes, place: int) -> int:
+    found = [at for at in (source.find(b"\n", place), source.find(b"\r", place)) if at >= 0]
+    return min(found, default=len(source))
+
+
+def whole(slot: Slot, content: str, source: bytes) -> str:
+    """Return what is written for a unit: its translation, and around it a link by reference."""
+    unit = slot.unit
+    if unit is None or not unit.wrap[0]:
+        return content
+    start, end = inner_start(unit), inner_end(unit)
+    if content.encode() == source[start:end]:
+        return source[unit.start : start].decode() + content + source[end : unit.end].decode()
+    return content.join(unit.wrap)
+
+
+def inner_start(unit: Unit) -> int:
+    """Return where the text of a unit begins, inside the link around it."""
+    if not unit.wrap[0]:
+        return unit.start
+    return unit.inner
+
+
+def inner_end(unit: Unit) -> int:
+    """Return where the text of a unit ends, inside the link around it."""
+    return unit.tokens[-1].end
+
+
+def _is_literal(unit: Unit, source: bytes) -> bool:
+    """Return whether all text of a unit is on one line and spelled as it is."""
+    before = inner_start(unit)
+    for token in unit.tokens:
+        if token.kind == "soft" or (
+            token.kind == "text"
+            and (token.start != before or source[token.start : token.end] != token.text.encode())
+        ):
+            return False
+        before = token.end
+    return True
+
+
+def _spelled_pieces(unit: Unit, source: bytes) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a unit, decoded and as spelled."""
+    before = inner_start(unit)
+    tokens = unit.tokens
+    for index, token in enumerate(tokens):
+        if token.kind == "text":
+            escape = source[before : token.start] == b"\\"
+            raw = source[token.start : token.end].decode()
+            if escape and token.text:
+                yield token.text[0], "\\" + raw[:1]
+                yield token.text[1:], raw[1:]
+            else:
+                yield token.text, raw
+        elif token.kind == "soft":
+            following = tokens[index + 1].start
+            if source[following - 1 : following] == b"\\" and tokens[index + 1].kind == "text":
+                following -= 1
+            yield " ", source[before:following].decode()
+            before = following
+            continue
+        before = token.end
+
+
+def _short_links(tokens: Sequence[Token], source: bytes) -> Iterator[tuple[str, dict[str, str]]]:
+    if not any(token.kind == "close" and token.text for token in tokens):
+        return
+    opened: list[Token] = []
+    found: dict[str, dict[str, str]] = {}
+    for token in tokens:
+        if token.kind == "open":
+            opened.append(token)
+        elif token.kind == "close":
+            opening = opened.pop()
+            if token.text:
+                inside = source[opening.end : token.start].decode()
+                found.setdefault(token.text, {})[inside] = source[token.start : token.end].decode()
+    yield from found.items()
+
+
+def context(unit: Unit, source: bytes, known: str, *, mdx: bool) -> Context:
+    """Return where a translation is written."""
+    heading, cell = unit.block.kind in ("heading", "title"), unit.block.kind == "cell"
+    known += "|" * cell
+    bracketed = bool(unit.wrap[0]) or unit.block.kind == "title" or not unit.outermost
+    before, after = "[", "]"
+    if not unit.wrap[0]:
+        before = source[max(unit.start - 4, 0) : unit.start].decode("utf-8", "ignore")[-1:]
+        after = source[unit.end : unit.end + 4].decode("utf-8", "ignore")[:1]
+    return Context(
+        before or "\n",
+        after or "\n",
+        begins_line=unit.begins_line and not unit.wrap[0],
+        heading=heading,
+        mdx=mdx,
+        cell=cell,
+        bracketed=bracketed,
+        known=known,
+    )

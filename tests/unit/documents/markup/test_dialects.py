@@ -1,0 +1,168 @@
+"""Markdown as sites write it: each construct stays, and the text in it is translated."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_documents import registry
+from dragoman_documents.codec import Options
+from dragoman_documents.putting_back import put_back
+
+ENGLISH = Options("en", "en")
+
+# Format and document, and the texts that are sent.
+CASES = {
+    "jekyll": (
+        ("- See [a post]({% post_url 2024-01-01-a %}) and [#12]({{ site.repo }}/issues/12).\n\n"
+        '{% highlight ruby %}\ndef show\n\n  puts "x"\nend\n{% endhighlight %}\n'
+        '{: .wide title="A title"}\n\n{% include note.html %}\nText.\n'),
+        ["See <g1>a post</g1> and <g2>#12</g2>.", "A title", "Text."],
+    ),
+    "hugo": (
+        ('See [other]({{< ref "other.md" >}}).\n\n{{< code-toggle file=hugo >}}\n[[menus.main]]\n'
+        'name = "About"\n{{< /code-toggle >}}\n\n{{< figure src="a.png" title="A lamp" >}}\n\n'
+        "Write `{{< highlight >}}` so.\n\n{{% note %}}\nA note.\n{{% /note %}}\n"),
+        ["See <g1>other</g1>.", "A lamp", "Write <x1/> so.", "A note."],
+    ),
+    "mkdocs": (
+        ("It rose from $1,050 to $4,300.\n\nPlease [open it][a]:\n\n[a]: https://e.org\n\n"
+        "*[HTML]: Hyper Text\n\nSee [`C`][pkg.C] and [x](y){:target=\"_blank\"}.\n\n"
+        '--8<-- "s.md"\n\n- :material-check: **Done**\n\n::: pkg.module\n    options:\n'
+        "      show: true\n\nPlease rate.\n{ #feedback style=\"margin: 0\" }\n"),
+        [
+            "It rose from $1,050 to $4,300.", "Please <g1>open it</g1>:", "Hyper Text",
+            "See <g1><x2/></g1> and <g3>x</g3>.", "Done", "Please rate.",
+        ],
+    ),
+    "admonitions": (
+        ('!!! tip "Own title"\n\n    Whole body\n    of the tip.\n\n    ```py\n'
+        '    code\n    ```\n\n'
+        '=== "First tab"\n\n    Text in it.\n\n    - item\n\n/// tip | Title\nText.\n///\n\n'
+        "{* ../x.py hl[3] *}\n"),
+        [
+            "Own title", "Whole body of the tip.", "First tab", "Text in it.", "item", "Title",
+            "Text.",
+        ],
+    ),
+    "myst": (
+        ("(my-label)=\n\n# Title\n\n% a comment\n\nSee {ref}`my-label`.\n\n:::{note} Named\n"
+        ":class: dropdown\n\nText.\n:::\n\n```{warning}\n:name: x\nBody.\n```\n\n"
+        "```{code-block} python\nx = 1\n```\n\n\\begin{equation}\na_1 = b\n\\end{equation}\n"),
+        ["Title", "See <x1/>.", "Named", "Text.", "Body."],
+    ),
+    "pandoc": (
+        ("A [span]{.caps} and [@doe99, p. 3].\n\nNote.^[Text of it.]\n\nH~2~O, x^2^.\n\n"
+        "Math \\(a_1 + b_1\\) here.\n\n| first line\n| second line\n\n"
+        "::: {.callout-note title=\"T t\"}\nInside.\n:::\n"),
+        [
+            "A <g1>span</g1> and <x2/>.", "Note.<g1>Text of it.</g1>", "H<x1/>O, x<x2/>.",
+            "Math <x1/> here.", "first line", "second line", "T t", "Inside.",
+        ],
+    ),
+    "obsidian": (
+        ("> [!note]- Title of it\n> Body of it.\n\n"
+        "See [[Wiki Page]], [[Page|label]], ![[a.png]].\n\n"
+        "%%\nhidden\n%%\n"),
+        ["Title of it", "Body of it.", "See <x1/>, <g2>label</g2>, <x3/>."],
+    ),
+    "vitepress": (
+        "[[toc]]\n\n<<< @/snippets/code.js{2,4}\n\n::: tip Own title\nText {{ x }}.\n:::\n",
+        ["Own title", "Text <x1/>."],
+    ),
+    "merge tags": (
+        "Hello *|FNAME|*,\n\n%%order_id%% ships on [[date]] to ${city}.\n",
+        ["Hello <x1/>,", "<x1/> ships on <x2/> to <x3/>."],
+    ),
+    "addresses": (
+        "See https://en.wikipedia.org/wiki/Foo_(bar). Or https://e.org/x*y*z (https://a.b).\n",
+        ["See <x1/>. Or <x2/> (<x3/>)."],
+    ),
+}  # fmt: skip
+MDX = {
+    "expressions": (
+        (
+            "Use {'{'} braces.\n\nSee https://example.org.\n\n## Three \\{#three-id}\n\n"
+            "A <b>bold <C x={`${y}`} /></b> word.\n"
+        ),
+        ["Use <x1/> braces.", "See <x1/>.", "Three", "A <g1>bold <x2/></g1> word."],
+    ),
+    "components": (
+        (
+            "import A from './a'\n\nexport const x = {\n  a: 1,\n\n  b: 2,\n};\n\n<Tabs>\n"
+            '<TabItem value="a" label="My tab">\nText of one.\n</TabItem>\n<TabItem value="b">\n'
+            "    Text of two.\n\n    - item\n    </TabItem>\n</Tabs>\n\n"
+            ":::tip[Own title]\nText.\n:::\n"
+        ),
+        ["My tab", "Text of one.", "Text of two.", "item", "Own title", "Text."],
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "document", "texts"),
+    [
+        *(("markdown", document, texts) for document, texts in CASES.values()),
+        *(("mdx", document, texts) for document, texts in MDX.values()),
+    ],
+    ids=[*CASES, *MDX],
+)
+def test_a_dialect_keeps_its_syntax(name: str, document: str, texts: list[str]) -> None:
+    codec, data = registry.codec(name), document.encode()
+    found = codec.extract(data, ENGLISH)
+    assert [each.text for each in found.segments] == texts
+    assert found.remarks == ()
+    own = [each.text for each in found.segments]
+    assert codec.splice(data, found, own, ENGLISH) == data
+    marked = put_back(codec, data, found, [f"Zz {text}" for text in texts], ENGLISH)
+    assert (marked.tags, marked.changed) == ([], [])
+    assert marked.data.decode().replace("Zz ", "") == document
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("[a] and *b", "[a] and *b"),
+        ("x 2 * 3 _ 4 | 5 ~ 6", "x 2 * 3 _ 4 | 5 ~ 6"),
+        ("a *b* [c](d) $1", "a *b\\* [c\\](d) $1"),
+        ("- x", "\\- x"),
+        (":smile: {{ x }}", "&#58;smile: &#123;{ x }}"),
+    ],
+)
+def test_a_translation_is_escaped_no_more_than_its_reader_needs(text: str, written: str) -> None:
+    codec, data = registry.codec("markdown"), b"text\n"
+    found = codec.extract(data, ENGLISH)
+    assert codec.splice(data, found, [text], ENGLISH).decode() == f"{written}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("eins zwei drei vier", "> eins\n> zwei\n> drei vier\n"),
+        ("eins zwei - drei vier", "> eins\n> zwei - drei vier\n"),
+        ("使用说明", "> 使用说明\n"),
+    ],
+)
+def test_a_paragraph_keeps_its_lines_where_words_end(text: str, written: str) -> None:
+    codec, data = registry.codec("markdown"), b"> one\n> two\n> three four\n"
+    found = codec.extract(data, ENGLISH)
+    assert codec.splice(data, found, [text], ENGLISH).decode() == written
+
+
+_pieces = st.sampled_from(
+    [
+        "a b", "\n", "\n\n", "*", "**", "_", "`", "[", "]", "(", ")", "[x]", "[[w]]", "](u)", "|",
+        "{{ t }}", "{% if %}", ":::", "!!! note", "    ", "- ", "1. ", "> ", "# ", "<b>", "</b>",
+        "https://e.org/a_b", "&amp;", "\\*", "$", "~", "^", ":", "{.c}", "%", "\\(", "===", "---",
+        "::: tip T", "'", '"',
+    ]
+)  # fmt: skip
+
+
+@given(st.lists(_pieces, max_size=25), st.sampled_from(["markdown", "mdx"]))
+def test_every_document_is_itself_again(pieces: list[str], name: str) -> None:
+    codec, data = registry.codec(name), "".join(pieces).encode()
+    found = codec.extract(data, ENGLISH)
+    own: list[str | None] = [each.text for each in found.segments]
+    assert codec.splice(data, found, own, ENGLISH) == data
