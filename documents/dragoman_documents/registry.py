@@ -37,9 +37,9 @@ _FORMATS: Final = {
     "resx": _Format("catalogs.resx", frozenset({".resx", ".resw"}), version=2),
     "qt": _Format("catalogs.qt", version=2),
     "ttml": _Format("subtitles.ttml", frozenset({".ttml", ".dfxp"}), version=2),
-    "odt": _Format("office.odf.codec", frozenset({".odt", ".ott"})),
-    "ods": _Format("office.odf.codec", frozenset({".ods", ".ots"})),
-    "odp": _Format("office.odf.codec", frozenset({".odp", ".otp"})),
+    "odt": _Format("office.odf.codec", frozenset({".odt", ".ott"}), version=2),
+    "ods": _Format("office.odf.codec", frozenset({".ods", ".ots"}), version=2),
+    "odp": _Format("office.odf.codec", frozenset({".odp", ".otp"}), version=2),
     "xlsx": _Format(
         "office.xlsx.codec", frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"}), version=2
     ),

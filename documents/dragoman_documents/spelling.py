@@ -8,17 +8,19 @@ same way, so a text that did not change gives the bytes of its source.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from itertools import repeat
+from itertools import accumulate, chain, repeat
 from typing import Final, NamedTuple
 
 from dragoman_documents.inline_codes import plain
 
-_NEWLINE: Final = re.compile(r"[\r\n]")
 _AFTER_BLANK: Final = re.compile(r"(?<=[ \t\n])")
 _BLANK: Final = re.compile(r" ")
+_AT_BREAK: Final = frozenset({"", " "})
+_BETWEEN: Final = "\ue000"
+"""Of private use: no text has it, and it is spelled as it is."""
 
 
 def escapes(
@@ -43,12 +45,10 @@ class Kept(NamedTuple):
     raw: str
 
 
-class _Break(NamedTuple):
-    place: int
-    """Of the blank it stands for in the source's text, or of the character after it."""
-    blank: bool
-    """Whether it stands for a blank; a continued line (`\\` at its end) stands for nothing."""
-    raw: str
+_Break = tuple[int, bool, str]
+"""A line break: the place of the blank it stands for in the source's text, or of the character
+after it; whether it stands for a blank (a continued line, `\\` at its end, stands for nothing); how
+it is spelled."""
 
 
 class Spelling:
@@ -66,22 +66,29 @@ class Spelling:
         """
         self._default = default
         self._breaks: list[_Break] = []
-        odd: dict[str, dict[int, str]] = {}
-        texts: list[str] = []
-        place = 0
-        for text, raw in pieces:
-            if text in ("", " ") and _NEWLINE.search(raw):
-                self._breaks.append(_Break(place, bool(text), raw))
-            elif text and default(text) != raw:
-                for start, some, spelled in _split(text, raw):
-                    if default(some) != spelled:
-                        odd.setdefault(some, {})[place + start] = spelled
-            texts.append(text)
-            place += len(text)
+        parts = list(pieces)
+        texts = [text for text, _ in parts]
+        places = list(accumulate(map(len, texts), initial=0))
         self.text: Final = "".join(texts)
         """The source, decoded and without tags."""
+        odd: dict[str, dict[int, str]] = {}
+        same: list[int] = []
+        for index, (text, raw) in enumerate(parts):
+            if text == raw:
+                same.append(index)
+            elif text in _AT_BREAK and ("\n" in raw or "\r" in raw):
+                self._breaks.append((places[index], text == " ", raw))
+            elif text and default(text) != raw:
+                odd.setdefault(text, {})[places[index]] = raw
+        for place, character in _odd([(places[at], texts[at]) for at in same], default):
+            odd.setdefault(character, {})[place] = character
         self._pattern = _any_of(odd)
         self._spelled = self._occurrences(odd) if odd else {}
+
+    @property
+    def has_breaks_alone(self) -> bool:
+        """Whether all characters are spelled as by default, so that only line breaks are kept."""
+        return not self._spelled
 
     @property
     def is_as_it_is(self) -> bool:
@@ -135,7 +142,7 @@ class Spelling:
     def _occurrences(self, odd: Mapping[str, Mapping[int, str]]) -> dict[str, list[str]]:
         """Return the spellings of all characters that the source spells otherwise somewhere."""
         spelled: dict[str, list[str]] = {some: [] for some in odd}
-        for match in self._matches(self.text, {each.place for each in self._breaks if each.blank}):
+        for match in self._matches(self.text, {place for place, blank, _ in self._breaks if blank}):
             raw = odd[match[0]].get(match.start())
             each = enumerate(match[0], match.start())
             parts = (odd.get(one, {}).get(at) or self._default(one) for at, one in each)
@@ -151,31 +158,34 @@ class Spelling:
         if not self._breaks:
             return
         blanks = [match.start() for match in _BLANK.finditer(text)]
-        behind = [match.start() for match in _AFTER_BLANK.finditer(text)]
+        all_blank = all(blank for _, blank, _ in self._breaks)
+        behind = [] if all_blank else [match.start() for match in _AFTER_BLANK.finditer(text)]
+        share = len(text) / max(1, len(self.text))
         last = -2
-        for each in self._breaks:
-            places = blanks if each.blank else behind
-            place = self._nearest(each, places, last, text)
-            if place is not None:
-                yield Kept(place, place + each.blank, each.raw)
+        for place, blank, raw in self._breaks:
+            if place > last and self._is_between_the_same(place, text):
+                yield Kept(place, place + blank, raw)
                 last = place
-
-    def _nearest(self, each: _Break, places: Sequence[int], last: int, text: str) -> int | None:
-        """Return the place behind `last` for a break; None if it is left out."""
-        if self._is_between_the_same(each.place, text) and each.place > last:
-            return each.place
-        ideal = each.place * len(text) / max(1, len(self.text))
-        index = bisect_left(places, ideal)
-        near = [at for at in places[max(0, index - 1) : index + 1] if at > last + 1]
-        if not near:
-            index = bisect_left(places, last + 2)
-            near = list(places[index : index + 1])
-        return min(near, key=lambda at: abs(at - ideal), default=None)
+                continue
+            at = _nearest(blanks if blank else behind, place * share, last + 1)
+            if at is not None:
+                yield Kept(at, at + blank, raw)
+                last = at
 
     def _is_between_the_same(self, place: int, text: str) -> bool:
         """Return whether a translation has a place between the characters that its source has."""
         around = slice(max(0, place - 1), place + 1)
         return len(text) == len(self.text) and text[around] == self.text[around]
+
+
+def _nearest(places: Sequence[int], ideal: float, last: int) -> int | None:
+    """Return the one of sorted places behind `last` that is nearest to an ideal one."""
+    first = bisect_right(places, last)
+    index = bisect_left(places, ideal, first)
+    if index == len(places):
+        return places[-1] if index > first else None
+    is_before = index > first and ideal - places[index - 1] <= places[index] - ideal
+    return places[index - 1] if is_before else places[index]
 
 
 class _Keeping:
@@ -189,28 +199,48 @@ class _Keeping:
 
     def spelled(self, text: str) -> str:
         """Return the next text as the source would spell it."""
-        parts: list[str] = []
-        done, end = self._place, self._place + len(text)
-        while self._next < len(self._kept) and self._kept[self._next].start < end:
-            each = self._kept[self._next]
-            self._next += 1
-            if done <= each.start and each.end <= end:
-                parts += (
-                    self._default(text[done - self._place : each.start - self._place]),
-                    each.raw,
-                )
-                done = each.end
-        parts.append(self._default(text[done - self._place :]))
+        start, end = self._place, self._place + len(text)
         self._place = end
-        return "".join(parts)
+        parts: list[str] = []
+        raws: list[str] = []
+        done, index, kept = start, self._next, self._kept
+        while index < len(kept) and kept[index][0] < end:
+            first, last, raw = kept[index]
+            index += 1
+            if done <= first and last <= end:
+                parts.append(text[done - start : first - start])
+                raws.append(raw)
+                done = last
+        self._next = index
+        if not raws:
+            return self._default(text)
+        parts.append(text[done - start :])
+        return "".join(
+            chain.from_iterable(zip(_spelled(parts, self._default), [*raws, ""], strict=True))
+        )
 
 
-def _split(text: str, raw: str) -> Iterator[tuple[int, str, str]]:
-    """Yield a piece by characters if it is spelled as it is, else whole."""
-    if text == raw:
-        yield from ((index, each, each) for index, each in enumerate(text))
-    else:
-        yield 0, text, raw
+def _spelled(texts: Sequence[str], default: Callable[[str], str]) -> Sequence[str]:
+    """Return texts as they are spelled; all at once, if what stands between them stays."""
+    if len(texts) > 1:
+        found = default(_BETWEEN.join(texts)).split(_BETWEEN)
+        if len(found) == len(texts):
+            return found
+    return list(map(default, texts))
+
+
+def _odd(
+    texts: Sequence[tuple[int, str]], default: Callable[[str], str]
+) -> Iterator[tuple[int, str]]:
+    """Yield the characters that `default` spells otherwise than texts that are as they are."""
+    whole = _BETWEEN.join([text for _, text in texts])
+    if default(whole) == whole:
+        return
+    found = sorted(set().union(*(text for _, text in texts)))
+    spellings = zip(found, _spelled(found, default), strict=True)
+    wanted = {character for character, spelling in spellings if character != spelling}
+    for place, text in texts if wanted else ():
+        yield from ((place + at, each) for at, each in enumerate(text) if each in wanted)
 
 
 def _any_of(keys: Iterable[str]) -> re.Pattern[str]:

@@ -33,11 +33,11 @@ from dragoman_documents.xml.tree import (
     Element,
     Source,
     attribute_range,
+    content_of,
     escaped,
     escaped_value,
     parsed,
     source,
-    text_of,
     value_of,
 )
 
@@ -237,11 +237,6 @@ def text_slot(part: Part, element: Element | None, place: str, kind: Kind) -> It
         segment = Segment(text, place, kind, doubled=False)
         writer = Plain(raw, content_of, escaped)
         yield Slot(segment, element.content, element.stop, writer, part.name)
-
-
-def content_of(raw: str) -> str:
-    """Return the decoded text of an element."""
-    return text_of(raw.encode())
 
 
 def stripped(text: str) -> tuple[str, str, str]:

@@ -31,6 +31,7 @@ from dragoman_documents.subtitles.text import (
     core,
     joined,
     pieces_of,
+    wrapped,
 )
 from dragoman_text.spans import is_translatable
 
@@ -214,6 +215,9 @@ class SubtitleCodec:
         """Return a translation in the cues of its group; a line of a dialogue stays one."""
         if group[0].is_line:
             return [Parted(text, None)]
+        first = layout.text[group[0].start : group[0].end]
+        if len(group) == 1 and "\n" not in first:
+            return [Parted(wrapped(text, [first]), None)]
         spelled, _ = self._spelled(layout.text, ((unit.start, unit.end) for unit in group))
         return cut_again(
             text, spelled, whole, [layout.text[unit.start : unit.end] for unit in group]

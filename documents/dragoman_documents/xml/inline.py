@@ -16,7 +16,9 @@ from dragoman_documents.inline_codes import (
     composed,
     pieces,
 )
+from dragoman_documents.shares import between_tags
 from dragoman_documents.spelling import Spelling
+from dragoman_documents.xml.filling import Stretches, Within
 from dragoman_documents.xml.manner import Manner, is_legal, joined, trimmed, xml_manner
 from dragoman_documents.xml.slots import Inner, around, shown
 from dragoman_documents.xml.tree import Element, escaped, text_of
@@ -91,13 +93,17 @@ _Codes = tuple[Range | Tags | str, ...]
 def mixed(data: bytes, element: Element, rules: Rules) -> Mixed:
     """Return the text and codes of an element's content."""
     only = _only_text(data, element, rules)
+    stretches = Stretches()
     if only is None:
-        text, shown_codes, codes, runs = _with_codes(data, element, rules)
+        reading = _Reading(data, rules, stretches)
+        reading.content(element)
+        text, shown_codes, codes, runs = _with_codes(reading)
     else:
         text, shown_codes, codes, runs = only, (), (), ((element.content, element.stop),)
     core = text.strip()
     start = len(text) - len(text.lstrip())
-    writer = MixedWriter(data, codes, rules, text[:start], text[start + len(core) :], runs)
+    within = stretches.within(core, (element.content, element.stop))
+    writer = MixedWriter(data, codes, rules, text[:start], text[start + len(core) :], runs, within)
     return Mixed(core, shown_codes, writer)
 
 
@@ -110,11 +116,7 @@ def _only_text(data: bytes, element: Element, rules: Rules) -> str | None:
     return None if "<" in text else text
 
 
-def _with_codes(
-    data: bytes, element: Element, rules: Rules
-) -> tuple[str, tuple[InlineCode, ...], _Codes, _Runs]:
-    reading = _Reading(data, rules)
-    reading.content(element)
+def _with_codes(reading: _Reading) -> tuple[str, tuple[InlineCode, ...], _Codes, _Runs]:
     text, found = composed(reading.pieces, _marked)
     runs = tuple(reading.runs)
     if len(found) == len(reading.codes):
@@ -139,6 +141,7 @@ class _Reading:
 
     data: bytes
     rules: Rules
+    stretches: Stretches
     pieces: list[Piece] = field(default_factory=list[Piece])
     codes: list[Range | Tags] = field(default_factory=list[Range | Tags])
     runs: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
@@ -157,18 +160,22 @@ class _Reading:
         if empty or element.name not in self.rules.pairs:
             self._single(element.start, element.end)
         elif self.rules.transparent(element):
+            self.stretches.is_parted = True
             self.content(element)
         else:
             opening = self.data[element.start : element.content]
             closing = self.data[element.stop : element.end]
             self.codes.append(Tags(opening, closing))
             self.pieces.append(Opening(shown(opening.decode()), closing.decode()))
+            self.stretches.end()
             self.content(element)
             self.pieces.append(Closing())
+            self.stretches.end()
 
     def _text(self, start: int, end: int) -> None:
         """Add text, with comments, instructions and entities in it as codes."""
         if start == end:
+            self.stretches.last.append((start, end))
             return
         raw = self.data[start:end]
         last = 0
@@ -182,11 +189,13 @@ class _Reading:
 
     def _run(self, start: int, end: int) -> None:
         self.runs.append((start, end))
+        self.stretches.last.append((start, end))
         self.pieces.append(self.rules.read(self.data[start:end]))
 
     def _single(self, start: int, end: int) -> None:
         self.codes.append(Range(start, end))
         self.pieces.append(Single(shown(self.data[start:end].decode())))
+        self.stretches.end()
 
 
 class MixedWriter(NamedTuple):
@@ -198,6 +207,7 @@ class MixedWriter(NamedTuple):
     lead: str = ""
     trail: str = ""
     runs: _Runs = ()
+    within: Within | None = None
 
     def written(self, text: str, inner: Inner) -> bytes:
         """Return the content of the element."""
@@ -206,8 +216,16 @@ class MixedWriter(NamedTuple):
             for index, code in enumerate(self.codes)
         )
         found = list(pieces(text, marks))
+        if self.within is not None:
+            between, tags = between_tags(found, self._text_of, self.lead, self.trail)
+            if tags == between_tags(pieces(self.within.text, marks), self._text_of)[1]:
+                return b"".join(self.within.filled(self.data, between, inner, self.rules.write))
         texts = self._texts(text, found)
         return b"".join(self._parts(found, texts, inner))
+
+    def _text_of(self, single: Single) -> str | None:
+        code = self.codes[int(single.code)]
+        return code if isinstance(code, str) else None
 
     def _parts(self, found: Sequence[Piece], texts: Sequence[str], inner: Inner) -> Iterator[bytes]:
         opened: list[bytes] = []

@@ -244,6 +244,11 @@ def text_of(raw: bytes) -> str:
     )
 
 
+def content_of(raw: str) -> str:
+    """Return the decoded text of an element."""
+    return text_of(raw.encode())
+
+
 def value_of(raw: str) -> str:
     """Return the decoded value of an attribute."""
     return _unescaped(_VALUE_BLANK.sub(" ", raw))

@@ -151,15 +151,25 @@ def block_segment(text: str, run: Run, around: Around, *, xml: bool) -> tuple[Bl
 
 def _text_ranges(
     text: str, items: Sequence[Item], span: _Span, *, xml: bool
-) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of the text of a segment, without unknown references in XML."""
-    for item in items[span.first : span.last + 1]:
-        if item.kind == "text":
-            start, end = max(item.start, span.start), min(item.end, span.end)
-            for match in unknown_references(text, start, end) if xml else ():
-                yield start, match.start()
-                start = match.end()
-            yield start, end
+) -> Sequence[tuple[int, int]]:
+    """Return the ranges of the text of a segment, without unknown references in XML."""
+    first, last = span.start, span.end
+    found = [
+        (max(item.start, first), min(item.end, last))
+        for item in items[span.first : span.last + 1]
+        if item.kind == "text"
+    ]
+    if not xml or text.find("&", first, last) < 0:
+        return found
+    return [each for start, end in found for each in _known(text, start, end)]
+
+
+def _known(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield what is between the unknown references of a text."""
+    for match in unknown_references(text, start, end):
+        yield start, match.start()
+        start = match.end()
+    yield start, end
 
 
 def _doubling(around: Around) -> Doubling:

@@ -24,8 +24,8 @@ from dragoman_documents.spelling import Spelling
 _ODD: Final = re.compile("[&<>\n\t\r\f\u00a0]|  ")
 """What a text must hold to be spelled otherwise than a translation would be."""
 _REFERENCE: Final = r"&(?:#[0-9]++;?|#[xX][0-9a-fA-F]++;?|[^\t\n\f\r <&#;\"']{1,32}+;?)"
-_PIECE: Final = re.compile(rf"[\t\n\f\r][\t\n\f\r ]*+| [\t\n\f\r ]++|{_REFERENCE}")
-_PRESERVED: Final = re.compile(rf"\r\n?|{_REFERENCE}")
+_PIECE: Final = re.compile(rf"([\t\n\f\r][\t\n\f\r ]*+| [\t\n\f\r ]++|{_REFERENCE})")
+_PRESERVED: Final = re.compile(rf"(\r\n?|{_REFERENCE})")
 _TITLE: Final = re.compile(r"<title\b", re.IGNORECASE)
 _BARE: Final = re.compile(r"[^\t\n\f\r >\"'][^\t\n\f\r >]*+")
 """The value of an attribute that needs no quotation marks; a `/` at its end could end the tag."""
@@ -40,14 +40,17 @@ def block_spelled(
 ) -> str:
     """Return the spelling of a block's translation: as its source spells what is still there."""
     default = partial(escaped, xml=xml, preserved=place.preserved)
-    if not any(_ODD.search(document, *each) for each in place.texts):
+    raws = [document[start:end] for start, end in place.texts]
+    if not any(map(_ODD.search, raws)):
         return spelled(text, codes, default)
     decode = partial(decoded_text, xml=xml, preserved=place.preserved)
     pattern = _PRESERVED if place.preserved else _PIECE
     looks: list[str] = []
-    texts = (_pieces(document[slice(*each)], pattern, decode) for each in place.texts)
-    pieces = chain.from_iterable(_without_lookalikes(list(each), looks) for each in texts)
-    keep = Spelling(pieces, default).keeping(text)
+    pieces = [piece for each in raws for piece in _of_text(each, pattern, decode, looks)]
+    spelling = Spelling(pieces, default)
+    keep = spelling.keeping(text)
+    if spelling.has_breaks_alone and not looks and "  " not in text:
+        return spelled(text, codes, default, keep)
     in_title = not xml and _TITLE.match(document, place.block[0]) is not None
     is_text = partial(_is_text, xml=xml, in_title=in_title)
     shown = _as_in_source(codes, place.codes, looks) if looks else codes
@@ -60,9 +63,11 @@ def value_spelled(raw: str, text: str, codes: Sequence[InlineCode], *, xml: bool
     inner = raw[1:].removesuffix(quote) if quote else raw
     start, end = trimmed(inner, 0, len(inner))
     default = partial(escaped, xml=xml, quote=quote or '"')
+    if quote and not _ODD.search(inner):
+        return f"{quote}{inner[:start]}{spelled(text, codes, default)}{inner[end:]}{quote}"
     looks: list[str] = []
-    pieces = list(_pieces(inner[start:end], _PIECE, decoded_value))
-    keep = Spelling(_without_lookalikes(pieces, looks), default).keeping(text)
+    pieces = _of_text(inner[start:end], _PIECE, decoded_value, looks)
+    keep = Spelling(pieces, default).keeping(text)
     shown = _as_in_source(codes, [None] * len(codes), looks)
     content = spelled(text, shown, default, _checked(keep, default, decoded_value))
     if quote:
@@ -73,16 +78,27 @@ def value_spelled(raw: str, text: str, codes: Sequence[InlineCode], *, xml: bool
     return f'"{spelled(text, codes, default)}"'
 
 
-def _pieces(raw: str, pattern: re.Pattern[str], decode: _Spell) -> Iterator[_Piece]:
-    """Yield a text in pieces: each reference is one, and each run of blanks or line break."""
-    end = 0
-    for match in pattern.finditer(raw):
-        if match.start() > end:
-            plain = raw[end : match.start()]
-            yield plain, plain
-        end = match.end()
-        yield from _reference(decode(match[0]), match[0])
-    yield raw[end:], raw[end:]
+def _of_text(
+    raw: str, pattern: re.Pattern[str], decode: _Spell, looks: list[str]
+) -> Iterable[_Piece]:
+    """Return the pieces of a text without what looks like a tag; that is added to `looks`."""
+    parts = pattern.split(raw)
+    if "&" in raw or "<" in raw:
+        return _without_lookalikes(list(_pieces(parts, decode)), looks)
+    blank = decode("\n")
+    return [(blank, part) if index % 2 else (part, part) for index, part in enumerate(parts)]
+
+
+def _pieces(parts: Sequence[str], decode: _Spell) -> Iterator[_Piece]:
+    """Yield the pieces of a text: each reference is one, and each run of blanks or line break."""
+    blank = decode("\n")
+    for index, part in enumerate(parts):
+        if not index % 2:
+            yield part, part
+        elif part[0] == "&":
+            yield from _reference(decode(part), part)
+        else:
+            yield blank, part
 
 
 def _reference(text: str, raw: str) -> Iterator[_Piece]:
@@ -140,6 +156,9 @@ def _checked(
     is_text: Callable[[str], bool] = lambda _: True,
 ) -> _Spell:
     """Return `keep`, but for texts that it spells so that they would be read as others."""
+
+    if keep is default:
+        return default
 
     def spell(text: str) -> str:
         found = keep(text)

@@ -113,7 +113,9 @@ def escaped(text: str, *, xml: bool, quote: str = "", preserved: bool = False) -
         text = text.replace(quote, "&quot;" if quote == '"' else "&#39;")
     if preserved:
         return text.replace("\r", "&#13;")
-    return _INNER.sub(lambda match: reference(match[0]), text)
+    if "  " in text or "\n" in text or "\t" in text or "\r" in text:
+        return _INNER.sub(lambda match: reference(match[0]), text)
+    return text
 
 
 def spelled(

@@ -8,7 +8,7 @@ where the base formatting would have no text left.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dragoman_documents.codec import InlineCode
@@ -34,6 +34,7 @@ from dragoman_documents.office.paragraphs.reading import (
     extent,
     texts,
 )
+from dragoman_documents.shares import between_tags
 from dragoman_documents.splicing import skeleton
 from dragoman_documents.xml.slots import Inner, around, shown
 from dragoman_documents.xml.tree import Element
@@ -135,28 +136,16 @@ class Runs:
             for index, code in enumerate(self.codes)
         )
         given = list(pieces(text, marks))
-        parted, tags = self._parted(given, self.lead, self.trail)
-        if tags == self._parted(pieces(self.source, marks))[1]:
-            found = filled(Source(self.data, self.places, self.names), parted, inner)
+        between, tags = between_tags(given, self._text_of, self.lead, self.trail)
+        if not self.codes or tags == between_tags(pieces(self.source, marks), self._text_of)[1]:
+            found = filled(Source(self.data, self.places, self.names), between, inner)
             if found is not None:
                 return found
         return _Writing(self, inner).all(given)
 
-    def _parted(
-        self, given: Iterable[Piece], lead: str = "", trail: str = ""
-    ) -> tuple[list[str], list[Piece]]:
-        """Return the texts before, between and behind the tags of a translation, and the tags."""
-        parted, tags = [lead], list[Piece]()
-        for piece in given:
-            if isinstance(piece, str):
-                parted[-1] += piece
-            elif isinstance(piece, Single) and isinstance(code := self.codes[int(piece.code)], str):
-                parted[-1] += code
-            else:
-                tags.append(piece)
-                parted.append("")
-        parted[-1] += trail
-        return parted, tags
+    def _text_of(self, single: Single) -> str | None:
+        code = self.codes[int(single.code)]
+        return code if isinstance(code, str) else None
 
     def fixed(self, ranges: Sequence[tuple[int, int]]) -> str:
         """Return a digest of the markup in codes, which does not depend on their order.

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from dragoman_documents import registry
 from dragoman_documents.codec import DocumentError, Options
 from dragoman_documents.read_back import differing
-from support.documents.laws import GERMAN, assert_identity, assert_read_back, tagged, translations
+from support.documents.laws import (
+    GERMAN,
+    assert_identity,
+    assert_itself_again,
+    assert_read_back,
+    tagged,
+    translations,
+)
 from support.documents.office import zipped
 
 ODF = "urn:oasis:names:tc:opendocument:xmlns"
@@ -113,6 +120,28 @@ def test_cells_with_strings_are_read_and_formulas_and_numbers_are_not() -> None:
     assert 'office:string-value="Eins"' in content(assert_read_back(codec, data, ["Eins", None]))
 
 
+def test_a_workbook_that_is_its_own_translation_stays_as_it_is() -> None:
+    cell = (
+        '<table:table-cell office:string-value="it\'s &gt; &#8222;a&#9;b  c">'
+        "<text:p>it's > &#8222;a<text:tab/>b<text:s text:c='2'/>c</text:p></table:table-cell>"
+    )
+    row = f"<table:table-row>{cell}</table:table-row>"
+    data = odf(f'<table:table table:name="S">{row}</table:table>', "spreadsheet")
+    codec = registry.codec("ods")
+    assert_itself_again(codec, data)
+    output = content(assert_read_back(codec, data, ["x<x1/>y <x2/>z's > &"]))
+    assert 'string-value="x&#9;y   z\'s &gt; &amp;"' in output
+
+
+def test_spans_of_revisions_stay_in_a_translation() -> None:
+    small, red, cats = SPAN.format("T1", " small"), SPAN.format("T2", " red"), "<!-- c -->ca"
+    data = odf(f"<text:p>Two{small}{red}{SPAN.format('T1', ' ')}{cats}</text:p>")
+    text = "Zwei kleine<g1> rote</g1> <x2/>Katzen"
+    output = content(assert_read_back(registry.codec("odt"), data, [text]))
+    wanted = content(data).replace("small", "kleine").replace("red", "rote")
+    assert output == wanted.replace("Two", "Zwei").replace("-->ca", "-->Katzen")
+
+
 def test_slides_and_notes_are_read() -> None:
     notes = "<presentation:notes><text:p>Say</text:p></presentation:notes>"
     data = odf(
@@ -128,7 +157,9 @@ def test_slides_and_notes_are_read() -> None:
         st.sampled_from([
             "a", " ", SPAN.format("T2", "b"), SPAN.format("T1", "c"), "<text:s/>", "&lt;x1/&gt;",
             SPAN.format("T2", ""), "<text:span/>", SPAN.format("T2", SPAN.format("T2", "d")),
-            "<!-- e -->", NOTE.format("n"),
+            "<!-- e -->", NOTE.format("n"), "&quot;", '"', "f&#8217;\n", "g ",
+            SPAN.format("T1", ""),
+            SPAN.format("T1", SPAN.format("T2", "h") + " i" + SPAN.format("T1", "j")),
         ])
     ),
     translations,
@@ -137,6 +168,7 @@ def test_any_order_of_tags_reads_back(parts: list[str], text: str) -> None:
     codec = registry.codec("odt")
     data = odf(f"<text:p>{''.join(parts)}</text:p>")
     extraction = assert_identity(codec, data)
+    assert_itself_again(codec, data)
     texts = [
         "".join(
             f"<x{n}/>" if code.closing is None else f"<g{n}>{text}</g{n}>"
