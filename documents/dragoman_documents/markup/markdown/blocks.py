@@ -69,6 +69,7 @@ _TAB: Final = re.compile(rb"===[!+]{0,2}[ ]+\"(?P<title>.*)\"[ \t]*\Z")
 _SLASHES: Final = re.compile(rb"///[ ]*(?P<name>[\w\-]*)[ ]*(?:\|[ ]*(?P<title>.*?))?[ \t]*\Z")
 _CALLOUT: Final = re.compile(rb"\[![^\]]*\][+-]?[ \t]*(?P<title>.*?)[ \t]*\Z")
 _SHORT: Final = re.compile(rb"\*\[[^\]]+\]:[ \t]*(?P<title>.*?)[ \t]*\Z")
+_QUOTED: Final = re.compile(rb"(?:[ \t]*>[^\n]*(?:\n|\Z))+")
 _FIELD: Final = re.compile(rb":[^:]*:[ \t]+(?P<title>.*?)[ \t]*\Z")
 _DISPLAY_END: Final = re.compile(
     rb"\$\$[ \t]*(?:\([\w:.\-]+\)|\{[^{}\r\n]*\})?[ \t]*\r?$", re.MULTILINE
@@ -143,6 +144,8 @@ class Blocks:
             rb"^[ \t>]*" + re.escape(run[:1]) + b"{%d,}[ \t]*\r?$" % len(run), re.MULTILINE
         ).search(self._text, end)
         behind = closing.end() if closing else len(self._text)
+        if b">" in match["prefix"] and (quoted := _QUOTED.match(self._text, match.start())):
+            behind = min(behind, quoted.end())  # the quote ends it, too
         self.code.append((start, behind))
         return behind
 
@@ -370,7 +373,14 @@ class Blocks:
     # --- lines ------------------------------------------------------------------------------------
 
     def _hidden(self, match: re.Match[bytes]) -> None:
-        self._hide(match, "hidden")
+        if not match["hidden"].startswith(b"% ") or self._begins_paragraph(match.start()):
+            self._hide(match, "hidden")
+
+    def _begins_paragraph(self, start: int) -> bool:
+        """Return whether a line begins a paragraph, or continues lines of comments."""
+        end = max(0, start - 1)
+        above = self._text[self._text.rfind(b"\n", 0, end) + 1 : end].strip(b" \t>\r")
+        return not above or above.startswith(b"%")
 
     def _list(self, match: re.Match[bytes]) -> None:
         """Hide a line that is a list of attributes."""

@@ -21,6 +21,7 @@ _ALONE: Final = re.compile(
 )
 """A line of nothing but tags, each byte of which is 1."""
 _MODULE: Final = re.compile(rb"^(?:import|export)(?=[ \t{*])[^\n]*(?:\n|\Z)", re.MULTILINE)
+_NO_PROSE: Final = re.compile(rb"(?s)```.*?```|~~~.*?~~~|`[^`\n]*`|\{[{%].*?[%}]\}")
 _PARAGRAPH_END: Final = re.compile(rb"\n[ \t]*\r?(?=\n|\Z)")
 _ELEMENT_TEXT: Final = re.compile(rb">[^<>{}=;]*[A-Za-z]{2}[^<>{}=;]*[<{]")
 _CODE_INDENT: Final = 4
@@ -43,7 +44,7 @@ def masked(source: bytes, behind: int, site: Site, *, mdx: bool) -> Masks:
     blocks = Blocks(masks, site, mdx=mdx)
     blocks.hide(behind)
     if mdx:
-        _hide_components(masks, blocks.code, site)
+        _hide_components(masks, behind, blocks.code, site)
     elif b"{{" in source or b"{%" in source:
         _hide_templates(masks, blocks.code, site)
     Inlines(masks, mdx=mdx).hide()
@@ -55,6 +56,8 @@ def _hide_templates(masks: Masks, code: Sequence[tuple[int, int]], site: Site) -
     found = list(templates.tags(bytes(masks.text), code, site.code))
     alone = _alone(masks, [(tag.start, tag.end) for tag in found])
     for tag in found:
+        if tag.code and tag.name == b"raw" and _is_prose(masks.source[tag.start : tag.end]):
+            masks.left.append(("shortcode", tag.start))
         if not tag.code:
             within = attributes(masks.source, tag.start, tag.end, site.attributes, "escapes")
             masks.attributes += within
@@ -64,8 +67,13 @@ def _hide_templates(masks: Masks, code: Sequence[tuple[int, int]], site: Site) -
             masks.mark(tag.start, tag.end)
 
 
-def _hide_components(masks: Masks, code: list[tuple[int, int]], site: Site) -> None:
-    _hide_modules(masks, code)
+def _is_prose(raw: bytes) -> bool:
+    """Return whether a part that templates leave alone has text beside code."""
+    return is_text(_NO_PROSE.sub(b" ", raw).decode("utf-8", "replace"))
+
+
+def _hide_components(masks: Masks, behind: int, code: list[tuple[int, int]], site: Site) -> None:
+    _hide_modules(masks, behind, code)
     found = [span for span in jsx.spans(bytes(masks.text), sorted(code)) if span.end > span.start]
     alone = _alone(masks, [(span.start, span.end) for span in found])
     inline = list[jsx.Span]()
@@ -81,18 +89,23 @@ def _hide_components(masks: Masks, code: list[tuple[int, int]], site: Site) -> N
     _outdent(masks, code)
 
 
-def _hide_modules(masks: Masks, code: list[tuple[int, int]]) -> None:
-    """Hide imports and exports with all their lines; braces may hold blank lines."""
-    text, place = masks.source, 0
+def _hide_modules(masks: Masks, behind: int, code: list[tuple[int, int]]) -> None:
+    """Hide imports and exports with all their lines; braces may hold blank lines.
+
+    They begin a paragraph: a line of a sentence may begin so, too.
+    """
+    text, place = masks.source, behind
     ranges = sorted(code)
     while (match := _MODULE.search(text, place)) is not None:
         place = match.end()
-        if any(start <= match.start() < end for start, end in ranges):
+        before = text[max(0, match.start() - 3) : match.start()].replace(b"\r", b"")
+        begins = before.endswith(b"\n\n") or not text[behind : match.start()].strip()
+        if not begins or any(start <= match.start() < end for start, end in ranges):
             continue
         end = _module_end(text, match.start())
         masks.region(match.start(), end)
         code.append((match.start(), end))
-        place = end
+        place = behind = min(len(text), end + 1)
 
 
 def _module_end(text: bytes, start: int) -> int:

@@ -166,3 +166,29 @@ def test_every_document_is_itself_again(pieces: list[str], name: str) -> None:
     found = codec.extract(data, ENGLISH)
     own: list[str | None] = [each.text for each in found.segments]
     assert codec.splice(data, found, own, ENGLISH) == data
+
+
+@pytest.mark.parametrize(
+    ("name", "document", "texts"),
+    [
+        ("markdown", "About 50\n% of users.\n", ["About 50 % of users."]),
+        ("mdx", "We\nimport it all.\n", ["We import it all."]),
+        ("markdown", "> ```\n> code\n\n!!! note\n\n    Body\n", ["Body"]),
+        ("markdown", "Ratio a:b:c at 12:30:45 (x{y}) and f(){z} [[1]](u)\n", None),
+        ("markdown", "Text\n    {: .x}\n", ["Text <x1/>"]),
+    ],
+)
+def test_text_that_looks_like_other_syntax_is_sent(
+    name: str, document: str, texts: list[str] | None
+) -> None:
+    codec, data = registry.codec(name), document.encode()
+    found = codec.extract(data, ENGLISH)
+    sent = [each.text for each in found.segments]
+    assert sent == (texts or ["Ratio a:b:c at 12:30:45 (x{y}) and f(){z} <g1>[1]</g1>"])
+    assert codec.splice(data, found, sent, ENGLISH) == data
+
+
+def test_prose_that_templates_leave_alone_is_a_remark() -> None:
+    data = b"{% raw %}\nAll of this.\n{% endraw %}\n\n{% raw %}`{{ x }}`{% endraw %}\n"
+    [remark] = registry.codec("markdown").extract(data, ENGLISH).remarks
+    assert (remark.kind, remark.place, remark.count) == ("shortcode", "line 1", 1)
