@@ -99,6 +99,8 @@ class Blocks:
         self._mdx = mdx
         self._directives: list[bytes] = []
         """Fences of directives with Markdown in them that are open."""
+        self._quoted = 0
+        self._missing: set[bytes] = set()
         self.code: list[tuple[int, int]] = []
         """Ranges of fenced code."""
 
@@ -144,10 +146,25 @@ class Blocks:
             rb"^[ \t>]*" + re.escape(run[:1]) + b"{%d,}[ \t]*\r?$" % len(run), re.MULTILINE
         ).search(self._text, end)
         behind = closing.end() if closing else len(self._text)
-        if b">" in match["prefix"] and (quoted := _QUOTED.match(self._text, match.start())):
-            behind = min(behind, quoted.end())  # the quote ends it, too
+        if b">" in match["prefix"]:
+            behind = min(behind, self._quote_end(match.start()))
         self.code.append((start, behind))
         return behind
+
+    def _quote_end(self, start: int) -> int:
+        """Return where the quote of a line ends, and with it the code in it."""
+        if start >= self._quoted and (quoted := _QUOTED.match(self._text, start)) is not None:
+            self._quoted = quoted.end()
+        return self._quoted
+
+    def _closing(self, pattern: re.Pattern[bytes], start: int) -> re.Match[bytes] | None:
+        """Return what closes a region; what is not there is looked for once."""
+        if pattern.pattern in self._missing:
+            return None
+        found = pattern.search(self._text, start)
+        if found is None:
+            self._missing.add(pattern.pattern)
+        return found
 
     def _directive_of(self, info: bytes) -> str | None:
         """Return the name of a fence whose body is Markdown."""
@@ -168,7 +185,7 @@ class Blocks:
 
     def _until_colons(self, match: re.Match[bytes], run: bytes) -> int:
         closing = re.compile(rb"^[ \t>]*:{%d,}[ \t]*\r?$" % len(run), re.MULTILINE)
-        found = closing.search(self._text, match.end())
+        found = self._closing(closing, match.end())
         end = found.end() if found else match.end()
         self._masks.region(match.start() + len(match["prefix"]), end)
         return end
@@ -277,7 +294,7 @@ class Blocks:
 
     def _snippets(self, match: re.Match[bytes]) -> int:
         closing = re.compile(rb"^[ \t>]*;?-+8<-+[ \t]*\r?$", re.MULTILINE)
-        return self._region(match, "snippets", closing.search(self._text, match.end()))
+        return self._region(match, "snippets", self._closing(closing, match.end()))
 
     def _metadata(self, match: re.Match[bytes]) -> int | None:
         """Hide keys of a slide or a section, as of Slidev and Pandoc: behind a blank line."""
@@ -292,7 +309,7 @@ class Blocks:
 
     def _comment(self, match: re.Match[bytes]) -> int:
         closing = re.compile(rb"^[ \t>]*%%[ \t]*\r?$", re.MULTILINE)
-        return self._region(match, "comment", closing.search(self._text, match.end()))
+        return self._region(match, "comment", self._closing(closing, match.end()))
 
     def _display(self, match: re.Match[bytes]) -> int | None:
         """Hide a formula with its label."""
@@ -303,7 +320,7 @@ class Blocks:
     def _environment(self, match: re.Match[bytes]) -> int:
         name = match["environment"][len(b"\\begin") :]
         closing = re.compile(re.escape(b"\\end" + name) + rb"[^\r\n]*")
-        return self._region(match, "environment", closing.search(self._text, match.end()))
+        return self._region(match, "environment", self._closing(closing, match.end()))
 
     def _region(self, match: re.Match[bytes], group: str, closing: re.Match[bytes] | None) -> int:
         """Hide lines up to the closing one; the first one alone if there is none."""
@@ -316,7 +333,7 @@ class Blocks:
         opening = match["html"]
         name = opening[1:].lower()
         ending = b"-->" if opening == b"<!--" else b"</" + name
-        found = re.compile(re.escape(ending), re.IGNORECASE).search(self._text, match.end())
+        found = self._closing(re.compile(re.escape(ending), re.IGNORECASE), match.end())
         return found.end() if found else match.end()
 
     # --- tables -----------------------------------------------------------------------------------

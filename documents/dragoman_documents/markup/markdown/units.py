@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -63,8 +64,8 @@ class _Code(NamedTuple):
 def _with_marks(tokens: list[Token], masks: Masks) -> list[Token]:
     """Return the tokens with addresses and hidden syntax as codes and pairs."""
     start, end = tokens[0].start, tokens[-1].end
-    marks = [mark for mark in masks.within(start, end) if mark.end > start]
-    if not marks and masks.source.find(b"://", start, end) < 0:
+    marked = next(masks.within(start, end), None) is not None
+    if not marked and masks.source.find(b"://", start, end) < 0:
         return tokens
     made: list[Token] = []
     kinds: dict[int, Mark] = {}
@@ -75,7 +76,7 @@ def _with_marks(tokens: list[Token], masks: Masks) -> list[Token]:
             while last < len(tokens) and _adjoin(tokens[last - 1], tokens[last]):
                 last += 1
             texts = tokens[index:last]
-            made += _guarded(texts, _codes_in(texts, marks, masks.source), masks.source, kinds)
+            made += _guarded(texts, _codes_in(texts, masks), masks.source, kinds)
         else:
             made.append(_labelled_by_itself(tokens[index], tokens, index, masks.source))
         index = last
@@ -98,28 +99,31 @@ def _adjoin(token: Token, other: Token) -> bool:
     return other.kind == "text" and token.end == other.start
 
 
-def _codes_in(texts: Sequence[Token], marks: Sequence[Mark], source: bytes) -> list[_Code]:
+def _codes_in(texts: Sequence[Token], masks: Masks) -> list[_Code]:
     """Return the marks and addresses between the ends of adjoining texts, without overlaps."""
-    start, end = texts[0].start, texts[-1].end
-    found = [_Code(mark.start, mark.end, mark) for mark in marks if start <= mark.start < end]
+    start, end, source = texts[0].start, texts[-1].end, masks.source
+    found = [_Code(mark.start, mark.end, mark) for mark in masks.within(start, end)]
     if source.find(b"://", start, end) >= 0:
-        addresses = _addresses(source, start, end)
-        hidden = {
-            (code.start, code.end) for code in found if code.mark and code.mark.kind == "hidden"
-        }
-        inside = list(addresses)
-        found = [
-            code
-            for code in found
-            if (code.start, code.end) not in hidden
-            or not any(address.start <= code.start < address.end for address in inside)
-        ]
+        inside = list(_addresses(source, start, end))
+        found = [code for code in found if not _is_spelling(code, inside)]
         found = sorted([*found, *inside], key=lambda code: code.start)
     kept: list[_Code] = []
     for code in found:
         if not kept or code.start >= kept[-1].end:
             kept.append(code)
     return kept
+
+
+def _is_spelling(code: _Code, addresses: Sequence[_Code]) -> bool:
+    """Return whether a mark only spells a part of an address for the parser."""
+    if code.mark is None or code.mark.kind != "hidden":
+        return False
+    index = bisect_right(addresses, code.start, key=_start_of) - 1
+    return index >= 0 and code.start < addresses[index].end
+
+
+def _start_of(code: _Code) -> int:
+    return code.start
 
 
 def _addresses(source: bytes, start: int, end: int) -> Iterator[_Code]:

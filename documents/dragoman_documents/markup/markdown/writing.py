@@ -25,6 +25,8 @@ _CANONICAL: Final = {"_": "*", "__": "**"}
 _AS_IT_IS: Final = Spelling(())
 _MOST_STEPS: Final = 12
 """Characters of a unit that are tried one by one; more of them are tried by their kind."""
+_LONGEST: Final = 20_000
+"""Characters of a block whose escapes are tried; of a longer one they all stay."""
 _MOST_UNITS: Final = 200
 """Units of a block whose reading is checked; a block with more is escaped in full."""
 
@@ -107,6 +109,8 @@ class _Trial:
         for part in failed:
             contents[part.number] = part.spelled.escaped(frozenset())
         failed = self._failing(contents, failed)
+        if sum(map(len, contents.values())) > _LONGEST:
+            return contents | {part.number: escaped[part.number] for part in failed}
         chosen = {part.number: set(part.spelled.doubtful) for part in failed}
         contents |= {part.number: escaped[part.number] for part in failed}
         steps = {part.number: _steps(part.spelled.doubtful) for part in failed}
