@@ -62,6 +62,9 @@ class _Reader(HTMLParser):
         self._pre = 0
         self._text: list[str] = []
         self._block: list[str] = []
+        self._spans: list[bool] = []
+        """Of those that are open: whether it is Sphinx' mark of a link within the site, whose link
+        is compared elsewhere."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note a tag and what it says."""
@@ -70,6 +73,10 @@ class _Reader(HTMLParser):
             return
         self._end_of_text(tag)
         attributes = {name: value or "" for name, value in attrs}
+        if tag == "span":
+            self._spans.append("xref" in attributes.get("class", "").split())
+            if self._spans[-1]:
+                return
         if tag in {"pre", "code"} and "admonish" not in attributes.get("class", ""):
             self._pre += 1
         self._note(tag, attributes)
@@ -103,6 +110,8 @@ class _Reader(HTMLParser):
             self._hidden -= tag not in _VOID
             return
         self._end_of_text(tag)
+        if tag == "span" and self._spans and self._spans.pop():
+            return
         if tag in {"pre", "code"} and self._pre:
             self._pre -= 1
         self.page.events.append(Event("tag", f"</{tag}>"))
