@@ -16,8 +16,10 @@ import argparse
 import gc
 import re
 import sys
+import zipfile
 from collections import Counter
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
@@ -27,8 +29,10 @@ from dragoman_documents.recognition import format_of
 from dragoman_documents.site_recognition import Sites
 from support.documents.additions import without_additions
 
-LANGUAGE = re.compile(rb"""\s(?:xml:)?(?:lang|dir)\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>]+)""")
-"""What HTML gets: its language and direction."""
+LANGUAGE = re.compile(
+    rb"""\s(?:xml:)?(?:lang|dir)\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>]+)|<dc:language[^>]*>[^<]*"""
+)
+"""What pages and books get: their language and direction."""
 
 
 def files(folder: Path) -> Iterator[Path]:
@@ -58,10 +62,19 @@ def check(path: Path, sites: Sites, counts: Counter[tuple[str, str]]) -> bool:
         if remark.kind in LEFT:
             counts[name, f"left: {remark.kind}"] += remark.count
     output = without_additions(name, data, codec.splice(data, found, own, options))
+    same = _without_language(name, data) == _without_language(name, output)
+    counts[name, "differ"] += not same
+    return same
+
+
+def _without_language(name: str, data: bytes) -> list[bytes]:
+    """Return a document, or the members of a book, without what tells its language."""
     if name in ("html", "xhtml"):
-        data, output = LANGUAGE.sub(b"", data), LANGUAGE.sub(b"", output)
-    counts[name, "differ"] += output != data
-    return output == data
+        return [LANGUAGE.sub(b"", data)]
+    if name != "epub":
+        return [data]
+    with zipfile.ZipFile(BytesIO(data)) as book:
+        return [LANGUAGE.sub(b"", book.read(each)) for each in book.infolist()]
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from dragoman_documents.values import is_text
 
 _LINES: Final = re.compile(
     rb"""
-    ^(?P<prefix>[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)*)(?:
+    ^(?P<prefix>[ \t>]*(?:(?:[-*+:]|[0-9]{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)*)(?:
       (?P<fence>       (?:`{3,}(?=[^`\r\n]*\r?$)|~{3,})[^\r\n]* )
     | (?P<colons>      :{3,}[^\r\n]* )
     | (?P<admonition>  (?:!!!|\?\?\?\+?)[ ]?(?=[\w-])[^\r\n]* )
@@ -33,7 +33,6 @@ _LINES: Final = re.compile(
     | (?P<list>        \{[ ]?[:#.\w][^{}\r\n]*\}[ \t]*\r?$ )
     | (?P<callout>     \[![A-Za-z]+(?:\|[^\]\r\n]*)?\][+-]?[^\r\n]* )
     | (?P<short>       \*\[[^\]\r\n]+\]:[^\r\n]* )
-    | (?P<definition>  :[ \t]+(?=\S) )
     | (?P<display>     \$\$ )
     | (?P<field>       :[A-Za-z][\w \-]{0,40}:[ \t]+[^\r\n]* )
     | (?P<example>     \(@[\w-]{0,6}\)[ \t]+(?=\S) | (?:[A-Za-z]|[ivxIVX]{1,6}|\#)[.)][ \t]+(?=\S)
@@ -44,6 +43,7 @@ _LINES: Final = re.compile(
     | (?P<markdown>    <[A-Za-z][^<>\r\n]*[ ]markdown(?:=[^<>\r\n]*)?>[ \t]*\r?$ )
     | (?P<html>        <!--|<(?:script|style|pre|textarea)\b )
     | (?P<heading>     \#{1,6}[ \t][^\r\n]*?[ \t]*\\?\{(?P<id>[^{}\r\n]*)\}(?P<after>[ \t\#]*)\r?$ )
+    | (?P<definition>  (?=\S) )
     )""",
     re.VERBOSE | re.MULTILINE,
 )
@@ -111,10 +111,17 @@ class Blocks:
             if match is None:
                 place = start + 1
                 continue
-            place = match.end()
+            place = max(match.end(), start + 1)
+            self._hide_definition(match)
             kind = match.lastgroup if match.lastgroup not in ("id", "after") else "heading"
             if not (self._mdx and kind in _NOT_MDX):
                 place = max(place, _HIDE[kind or ""](self, match) or place)
+
+    def _hide_definition(self, match: re.Match[bytes]) -> None:
+        """Let a definition be an item of a list, whose lines are indented as well."""
+        start, end = match.span("prefix")
+        if b":" in match["prefix"]:
+            self._masks.text[start:end] = match["prefix"].replace(b":", b"-")
 
     def _likely(self, place: int) -> int | None:
         """Return the start of the next line that may be hidden; None if there is none."""
@@ -143,7 +150,10 @@ class Blocks:
         start, end = match.span("fence")
         self._add_attributes(start, end)
         closing = re.compile(
-            rb"^[ \t>]*" + re.escape(run[:1]) + b"{%d,}[ \t]*\r?$" % len(run), re.MULTILINE
+            rb"^[ \t>]{0,%d}" % (len(match["prefix"]) + 3)
+            + re.escape(run[:1])
+            + b"{%d,}[ \t]*\r?$" % len(run),
+            re.MULTILINE,
         ).search(self._text, end)
         behind = closing.end() if closing else len(self._text)
         if b">" in match["prefix"]:
@@ -274,9 +284,8 @@ class Blocks:
     def _short(self, match: re.Match[bytes]) -> None:
         self._titled(match, "short", _SHORT)
 
-    def _definition(self, match: re.Match[bytes]) -> None:
-        """Let a definition be an item of a list, whose lines are indented as well."""
-        self._masks.text[match.start("definition")] = ord("-")
+    def _definition(self, _match: re.Match[bytes]) -> None:
+        """Leave the text of a line that may only be a definition."""
 
     def _field(self, match: re.Match[bytes]) -> None:
         if self._site.dialect == "myst":

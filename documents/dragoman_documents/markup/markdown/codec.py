@@ -41,7 +41,7 @@ from dragoman_documents.values import is_text
 from dragoman_text.spans import has_letters
 
 _NEWLINES: Final = re.compile(r"[\r\n]+")
-_COUNTED: Final = re.compile(r"[\[\]{}<]|://|[\r\n]")
+_COUNTED: Final = re.compile(r"[\[\]{}<]|://|[\r\n]|\A[^\w\s]")
 _RUN: Final = re.compile(rb"\*+|_+|~+")
 
 

@@ -20,16 +20,20 @@ _KINDS: Final = re.compile(
     r"|(?P<span>\]\{)"
     r"|(?P<citation>\[-?@[^\[\]]*\](?![(\[]))"
     r"|(?P<note>\^\[)"
-    r"|(?P<template>\{\{|\{%)"
-    r"|(?P<attributes>\{[ ]?[#.:][^{}\r\n]*\})"
+    r"|(?P<shortcode>\{\{(?:<[^{}]*>|%[^{}]*%)\}\})"
+    r"|(?P<template>\{\{[^{}]*\}\}|\{%[^{}]*%\})"
+    r"|(?P<attributes>\{[ ]?(?:[#.:]|[\w\-]+=)[^{}\r\n]*\})"
     r"|(?P<footnote>\[\^[^\]\s]+\])"
     r"|(?P<address>(?:https?|ftp)://)"
+    r"|(?P<comment><!--[^<>]*-->)"
     r"|(?P<tag></?(?!(?:https?|ftp):)[A-Za-z][^<>]*>)"
-    r"|(?P<line>(?:^|(?<=[\r\n]))[ \t>]*(?::::|(?:!!!|\?\?\?)\+?[ ]?[\w\-]|===[!+ ]|///[ ]"
-    r"|-+8<|<<<|```|~~~"
-    r"|\([\w.:+\-]+\)=|:[\w\-]+:[ ]))"
+    r"|(?P<line>(?:^|(?<=[\r\n]))[ \t>]*(?::::|(?:!!!|\?\?\?)\+?[ ]?[\w\-]|===[!+]*[ ]+\"|///[ ]"
+    r"|-+8<|<<<|```(?![^\r\n]*`)|~~~|%[ ]"
+    r"|\([\w.:+\-]+\)=))"
 )
 _MDX: Final = re.compile(r"(?P<expression>\{)")
+_OPTION: Final = re.compile(r"(?m)^[ \t>]*:[\w\-]+:[ ]")
+"""A line of options or fields; a line alone may begin with an emoji."""
 _LABELLED: Final = re.compile(r"\]\[[^\[\]]*\]")
 _SHORT: Final = re.compile(r"(?<!\])\[([^\[\]^@][^\[\]]*)\](?![(\[{:])")
 DEFINED: Final = re.compile(r"(?m)^[ \t>]*(?:(?:[-*+]|[0-9]+[.)])[ \t]+)*\[([^\[\]\n]+)\]:")
@@ -50,6 +54,8 @@ def raw_counts(raw: str, defined: Container[str], *, mdx: bool) -> Counter[str]:
     counts = Counter(match.lastgroup or "" for match in _KINDS.finditer(text))
     if mdx:
         counts.update(match.lastgroup or "" for match in _MDX.finditer(text))
+    if len(options := _OPTION.findall(text)) > 1:
+        counts["option"] = len(options)
     references = len(_LABELLED.findall(text))
     references += sum(_normalized(each) in defined for each in _SHORT.findall(text))
     if references:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +11,8 @@ from hypothesis import strategies as st
 from dragoman_documents import registry
 from dragoman_documents.codec import Options
 from dragoman_documents.putting_back import put_back
+from dragoman_documents.recognition import format_of
+from dragoman_documents.site_recognition import Sites
 
 ENGLISH = Options("en", "en")
 
@@ -158,6 +162,19 @@ _pieces = st.sampled_from(
         "::: tip T", "'", '"',
     ]
 )  # fmt: skip
+
+
+SITES = Path(__file__).parents[3] / "data/sites"
+
+
+@pytest.mark.parametrize("path", sorted(SITES.rglob("*.md*")), ids=lambda each: each.parent.name)
+def test_a_page_of_a_site_is_itself_again(path: Path) -> None:
+    site = Sites().of(path)
+    codec, data = registry.codec(format_of(path, site) or ""), path.read_bytes()
+    options = Options("en", "en", site=site.name if site else None)
+    found = codec.extract(data, options)
+    own: list[str | None] = [each.text for each in found.segments]
+    assert codec.splice(data, found, own, options) == data
 
 
 @given(st.lists(_pieces, max_size=25), st.sampled_from(["markdown", "mdx"]))

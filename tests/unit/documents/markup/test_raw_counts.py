@@ -32,7 +32,8 @@ def test_what_reads_the_same_counts_the_same(source: str, written: str) -> None:
     "more",
     [
         "[x](y)", "[x][y]", "[a]", "[[w]]", "[x]{.y}", "[@c]", "^[n]", "{{ x }}", "{% x %}",
-        "{#id}", "<b>", "[^1]", "https://x.y", "\n::: tip", "\n```", "\n(x)=", "\n:class: x",
+        "{#id}", "<b>", "[^1]", "https://x.y", "\n::: tip", "\n```", "\n(x)=",
+        "\n:class: x\n:name: y", "{width=3}",
     ],
 )  # fmt: skip
 def test_a_construct_more_is_counted(more: str) -> None:
