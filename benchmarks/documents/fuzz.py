@@ -1,7 +1,10 @@
-"""Random mutations of real files against a document codec.
+"""Random documents against a codec: mutations of real files, or pages of a Markdown dialect.
 
     fuzz.py FORMAT PATH... [--seconds 300] [--seed 0] [--keep DIR]
+    fuzz.py DIALECT [--seconds 300] [--seed 0] [--keep DIR]
 
+Dialects are those of `dialects.py`: gfm, mkdocs, mdx, hugo, jekyll, vitepress, myst, pandoc,
+obsidian. Their pages must come back byte for byte when each text is answered by itself.
 A codec may refuse a document with DocumentError and nothing else, must give back the bytes it has
 read when nothing is translated, and needs time in proportion to the size: a slow one is reported.
 Members of archives are mutated unpacked. `--keep` writes the document of each finding into a
@@ -17,9 +20,12 @@ import time
 import traceback
 import zipfile
 from collections import Counter
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
+from typing import NoReturn
 
+from dialects import DIALECTS, document
 from identity import found
 
 from dragoman_documents import registry
@@ -38,15 +44,25 @@ FOUND = "FOUND"
 def main() -> None:
     """Mutate files until the time is up, and print what was found."""
     arguments = _arguments()
-    codec = registry.codec(arguments.format)
     rng = random.Random(arguments.seed)
+    counts: Counter[str] = Counter()
+    end = time.process_time() + arguments.seconds
+    dialect = DIALECTS.get(arguments.format)
+    if dialect is not None and not arguments.paths:
+        options = replace(OPTIONS, site=dialect.site)
+        while time.process_time() < end:
+            data = document(dialect, rng)
+            outcome = checked(registry.codec(dialect.format), data, Path("page"), options)
+            counts[outcome] += 1
+            if arguments.keep and outcome.startswith(FOUND):
+                _keep(data, arguments.keep, f"{arguments.seed}-{sum(counts.values())}.md")
+        _finish(counts)
+    codec = registry.codec(arguments.format)
     files = [
         path for path in found(arguments.paths, codec.suffixes) if path.stat().st_size < LARGEST
     ]
     if not files:
         sys.exit(f"no file of {arguments.format} below {LARGEST:,} bytes is there")
-    counts: Counter[str] = Counter()
-    end = time.process_time() + arguments.seconds
     while time.process_time() < end:
         path = rng.choice(files)
         data = mutated(path.read_bytes(), rng)
@@ -54,6 +70,11 @@ def main() -> None:
         counts[outcome] += 1
         if arguments.keep and outcome.startswith(FOUND):
             _keep(data, arguments.keep, f"{arguments.seed}-{sum(counts.values())}-{path.name}")
+    _finish(counts)
+
+
+def _finish(counts: Counter[str]) -> NoReturn:
+    """Print what was found, and exit."""
     print(dict(counts))
     sys.exit(any(name.startswith(FOUND) for name in counts))
 
@@ -61,22 +82,22 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("format")
-    parser.add_argument("paths", nargs="+", type=Path)
+    parser.add_argument("paths", nargs="*", type=Path)
     parser.add_argument("--seconds", type=float, default=300, help="CPU seconds")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, metavar="DIR", help="write findings into this folder")
     return parser.parse_args()
 
 
-def checked(codec: Codec, data: bytes, path: Path) -> str:
+def checked(codec: Codec, data: bytes, path: Path, options: Options = OPTIONS) -> str:
     """Return what happened with one document; print the details of what should not happen."""
     began = time.process_time()
     try:
-        extraction = codec.extract(data, OPTIONS)
+        extraction = codec.extract(data, options)
         seconds = time.process_time() - began
         if (size := _size(data)) > 100_000 and size / max(1e-9, seconds) < SLOWEST:
             return _found("slow", path, f"{size} bytes in {seconds:.2f} s")
-        return _spliced(codec, data, extraction, path)
+        return _spliced(codec, data, extraction, path, options)
     except DocumentError as error:
         return error.reason
     except SkeletonDiffers as error:
@@ -93,13 +114,18 @@ def _size(data: bytes) -> int:
         return sum(each.file_size for each in file.infolist())
 
 
-def _spliced(codec: Codec, data: bytes, extraction: Extraction, path: Path) -> str:
+def _spliced(
+    codec: Codec, data: bytes, extraction: Extraction, path: Path, options: Options
+) -> str:
     segments = extraction.segments
-    if codec.splice(data, extraction, [None] * len(segments), OPTIONS) != data:
+    if codec.splice(data, extraction, [None] * len(segments), options) != data:
         return _found("not identical", path, "")
+    own: list[str | None] = [each.text for each in segments]
+    if path.name == "page" and codec.splice(data, extraction, own, options) != data:
+        return _found("not itself again", path, repr(data))
     texts = usable([f"[de] {each.text}" for each in segments], segments)
-    output = codec.splice(data, extraction, texts, OPTIONS)
-    wrong = differing(codec, output, extraction, texts, OPTIONS)
+    output = codec.splice(data, extraction, texts, options)
+    wrong = differing(codec, output, extraction, texts, options)
     return "read, some segments kept" if wrong else "read"
 
 

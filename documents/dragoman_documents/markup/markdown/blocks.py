@@ -350,7 +350,7 @@ class Blocks:
     def _bar(self, match: re.Match[bytes]) -> int | None:
         """Leave tables to the parser, hide rows without a separator; lines of verse are items."""
         start = match.start()
-        rows = _ROWS.match(self._text, start)
+        rows = _ROWS.match(self._text, match.start("bar"))
         assert rows is not None  # noqa: S101  the line matched
         lines = [line.strip(b" \t>\r") for line in rows[0].split(b"\n") if line.strip()]
         above = self._text[self._text.rfind(b"\n", 0, max(0, start - 1)) + 1 : max(0, start - 1)]
@@ -358,9 +358,9 @@ class Blocks:
             self._hide_bars(start, rows.end())
             return rows.end()
         if all(line.endswith(b"|") and len(line) > 1 for line in lines):
-            self._table(start + len(match["prefix"]), rows.end())
+            self._table(rows.start(), rows.end())
         elif all(line[1:2] in (b" ", b"") for line in lines):
-            self._verses(start, rows.end())
+            self._verses(rows.start(), rows.end())
         return rows.end()
 
     def _hide_bars(self, start: int, end: int) -> None:
@@ -375,7 +375,7 @@ class Blocks:
             self._masks.text[each.end() - 1] = ord("-")
 
     def _grid(self, match: re.Match[bytes]) -> int | None:
-        rows = _ROWS.match(self._text, match.start())
+        rows = _ROWS.match(self._text, match.start("grid"))
         assert rows is not None  # noqa: S101  the line matched
         self._table(match.start("grid"), rows.end())
         return rows.end()

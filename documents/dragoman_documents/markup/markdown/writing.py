@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -22,6 +22,7 @@ _NEXT_LINE: Final = re.compile(r"([\r\n])[ \t>]+")
 _LABEL: Final = re.compile(r"\[([^\[\]]+)\]")
 _ANGLES: Final = re.compile(r"<((?:https?|ftp)://[^<>]*)>")
 _CANONICAL: Final = {"_": "*", "__": "**"}
+_NO_TEXT: Final = re.compile(r"<(?!\s)|\{")
 _AS_IT_IS: Final = Spelling(())
 _MOST_STEPS: Final = 12
 """Characters of a unit that are tried one by one; more of them are tried by their kind."""
@@ -87,9 +88,9 @@ class Writer:
 
     def source_unit(self, unit: Unit) -> SourceUnit:
         """Return how a unit is spelled in the source."""
-        spelling = _AS_IT_IS
-        if not _is_literal(unit, self.source):
-            spelling = Spelling(_spelled_pieces(unit, self.source))
+        spelling, default = _AS_IT_IS, _escaped_for_mdx if self.mdx else str
+        if not _is_literal(unit, self.source, default):
+            spelling = Spelling(_spelled_pieces(unit, self.source), default)
         links = dict(_short_links(unit.tokens, self.source))
         return SourceUnit(spelling, self.definitions, links)
 
@@ -241,7 +242,12 @@ def inner_end(unit: Unit) -> int:
     return unit.tokens[-1].end
 
 
-def _is_literal(unit: Unit, source: bytes) -> bool:
+def _escaped_for_mdx(text: str) -> str:
+    """Return a text as MDX needs it at least; a source that has it otherwise keeps that."""
+    return _NO_TEXT.sub(r"\\\g<0>", text)
+
+
+def _is_literal(unit: Unit, source: bytes, default: Callable[[str], str]) -> bool:
     """Return whether all text of a unit is on one line and spelled as it is."""
     before = inner_start(unit)
     for token in unit.tokens:
