@@ -33,23 +33,28 @@ _LINE_START: Final = re.compile(
     r"|(?P<number>[0-9]{1,9})(?P<dot>[.)])(?=[ \t]|\Z)"
 )
 _BEGINNING: Final = (
-    r"(?:>|#{1,6}(?:[ \t\r\n]|\Z)|=+[ \t]*(?:[\r\n]|\Z)|===|:[: \t]|:[\w\-]+:|[{|]|%[% \t]"
+    r"(?:>|#|=+[ \t]*(?:[\r\n]|\Z)|===|:[: \t]|:[\w\-]+:|[{|]|%[% \t]|~[ \t]|\${2}"
     r"|\([\w.:+\-]+\)=|\[(?:!|[^\]\r\n]*\]:)|\\[A-Za-z]|<(?:[A-Za-z/!?]|<<)|`{3}|~{3}|\*\["
     r"|[-+*](?:[ \t\r\n]|\Z)|-{2}|_{3}|\*{3}|\+[-=]|;-|!!!|\?\?\?|///"
-    r"|[0-9]{1,9}[.)](?:[ \t\r\n]|\Z)"
+    r"|(?:[0-9]{1,9}|[A-Za-z]|[ivxIVX]{1,6})[.)](?:[ \t\r\n]|\Z)"
+    r"|\((?:@[\w\-]*|[A-Za-z0-9]|[ivxIVX]{1,5})\)[ \t]"
     r"|(?:import|export)[ \t{*])"
 )
-"""The beginning of a line that could begin another block."""
+"""The beginning of a line that some generator reads as another block."""
 _MARK: Final = "\ufdd0"
 """Around line breaks while a translation is written: a character that no text may have."""
 _BLOCK_BREAK: Final = re.compile(
     rf"{_MARK}[^{_MARK}]*{_MARK}(?={_BEGINNING})|(?<=\\){_MARK}[^{_MARK}]*{_MARK}"
 )
+_START: Final = re.compile(r"#|~[ \t]|%%|\[[^\[\]\r\n]+\]:")
+"""The beginning of a paragraph that some generators read as a heading, definition or comment."""
 _MODULE: Final = re.compile(r"(?:import|export)(?=[ \t{*])")
 _BREAKS: Final = re.compile(r"[\r\n\v\f]+")
 _BLANKS: Final = " \t"
 _ADDRESS: Final = re.compile(r"(?:https?|ftp)://[^<>]*\Z")
 _GOES_ON: Final = re.compile(r"[.,;:!?'*_~]*[A-Za-z0-9\-/#@$&(+=%]")
+_JOINED: Final = re.compile(r"[^\s\x00-\x7f]")
+"""What GitHub's extension takes for a part of the address before it, and we do not."""
 _DELIMITERS: Final = frozenset({"*", "**", "_", "__", "~", "~~"})
 _MOST_STEPS: Final = 8
 """Delimiters of one run that are looked past for the characters around it."""
@@ -108,7 +113,7 @@ class Spelled:
         self._kept = unit.spelling.kept(plain(line)) if self.holds else []
         self._escapes = self._all_escapes() if self.holds else []
         places = [(index, place) for index, each in enumerate(self._escapes) for place in each]
-        self._always = frozenset(
+        self._always = self._start().union(
             (index, place)
             for index, place in (places if around.mdx else ())
             if self._parts[index].raw[place] in "<{"  # in MDX they are never text
@@ -125,9 +130,12 @@ class Spelled:
 
     def plainest(self) -> str:
         """Return it with nothing escaped that the source did not spell so."""
+        raws = [part.raw for part in self._parts]
         if not (self._kept or self._always):
-            return self._with_labels([part.raw for part in self._parts])
-        return self._written([part.raw for part in self._parts], self._always, _NOTHING)
+            plain = self._with_labels(raws)
+        else:
+            plain = self._written(raws, self._always, _NOTHING)
+        return plain if plain == self._unit.raw else self._careful(plain)
 
     def escaped(self, places: Iterable[tuple[int, int]] | None = None) -> str:
         """Return it with these characters escaped, by default all that could be syntax.
@@ -137,12 +145,38 @@ class Spelled:
         """
         parts = [_Part(each.kind, each.raw, each.pair, each.place) for each in self._parts]
         _choose_delimiters(parts, self._around)
-        _separate_addresses(parts, self._around)
+        _separate_addresses(parts, self._around, _GOES_ON)
+        if self._unit.extends_addresses:
+            _separate_addresses(parts, self._around, _JOINED)
         edges = _Edges(parts, self._around)
         chosen = self._always.union(self.doubtful if places is None else places)
         raws = [part.raw for part in parts]
-        written = self._written(raws, chosen, frozenset(edges.references()), mark=_MARK)
+        return self._joined(self._written(raws, chosen, frozenset(edges.references()), mark=_MARK))
+
+    def _careful(self, plain: str) -> str:
+        """Return the plainest spelling without what other readers than ours take for syntax."""
+        extends = self._unit.extends_addresses and "://" in plain
+        if not extends and "\n" not in plain and "\r" not in plain:
+            return plain
+        parts = [_Part(each.kind, each.raw, each.pair, each.place) for each in self._parts]
+        if extends:
+            _separate_addresses(parts, self._around, _JOINED)
+        raws = [part.raw for part in parts]
+        return self._joined(self._written(raws, self._always, _NOTHING, mark=_MARK))
+
+    def _joined(self, written: str) -> str:
+        """Return what is written without the line breaks that could begin another block."""
         return _BLOCK_BREAK.sub(" ", written).replace(_MARK, "") if _MARK in written else written
+
+    def _start(self) -> frozenset[tuple[int, int]]:
+        """Return the first character if generators differ in what it begins, but for the source."""
+        if not (self._escapes and self._around.begins_line and self._parts[0].kind == "text"):
+            return _NOTHING
+        raw = self._parts[0].raw
+        if _START.match(raw) is None or self._unit.raw.startswith(raw[0]):
+            return _NOTHING
+        self._escapes[0][0] = _escape(raw[0], self._around)
+        return frozenset({(0, 0)})
 
     def _all_escapes(self) -> list[dict[int, str]]:
         raws = "".join(part.raw for part in self._parts)
@@ -238,6 +272,10 @@ class SourceUnit(NamedTuple):
     short_links: Mapping[str, Mapping[str, str]]
     """Of links whose text is their label: per end that a translation needs, such as `][label]`, the
     source's text and how the link ended there: `]` or `][]`."""
+    raw: str = ""
+    """Its text in the source, as it is spelled there."""
+    extends_addresses: bool = False
+    """Whether readers may take letters behind a bare address for a part of it."""
 
 
 class _Escaping(NamedTuple):
@@ -406,13 +444,13 @@ def _escape(character: str, around: Context) -> str:
     return "\\" + character if is_known else reference(character)
 
 
-def _separate_addresses(parts: Sequence[_Part], around: Context) -> None:
+def _separate_addresses(parts: Sequence[_Part], around: Context, joined: re.Pattern[str]) -> None:
     """Put a bare address into `<>` if what follows would be read as a part of it."""
     for index, part in enumerate(parts):
         if around.mdx or part.kind != "single" or not _ADDRESS.match(part.raw):
             continue
         after = parts[index + 1].raw if index + 1 < len(parts) else around.after
-        if _GOES_ON.match(after):
+        if joined.match(after):
             part.raw = f"<{part.raw}>"
 
 

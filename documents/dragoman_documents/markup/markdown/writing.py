@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Final, NamedTuple
 
 from dragoman_documents.codec import InlineCode, Options
@@ -15,17 +16,20 @@ from dragoman_documents.markup.markdown.events import Block, Token
 from dragoman_documents.markup.markdown.extracting import Extracting, Slot
 from dragoman_documents.markup.markdown.inlines import DEFINED, normalized
 from dragoman_documents.markup.markdown.units import Unit
+from dragoman_documents.markup.sites import site
 from dragoman_documents.spelling import Spelling
 
 _CONTAINER: Final = re.compile(rb"[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)*")
 _NEXT_LINE: Final = re.compile(r"([\r\n])[ \t>]+")
 _LABEL: Final = re.compile(r"\[([^\[\]]+)\]")
 _ANGLES: Final = re.compile(r"<((?:https?|ftp)://[^<>]*)>")
+_EXTENDING: Final = frozenset({"gfm", "markdown-it", "obsidian"})
+"""Dialects that make a link of a bare address and of the letters that follow it."""
 _CANONICAL: Final = {"_": "*", "__": "**"}
 _NO_TEXT: Final = re.compile(r"<(?!\s)|\{")
 _AS_IT_IS: Final = Spelling(())
 _MOST_STEPS: Final = 12
-"""Characters of a unit that are tried one by one; more of them are tried by their kind."""
+"""Runs of characters of a unit that are tried one by one; of more of them, several at once."""
 _LONGEST: Final = 20_000
 """Characters of a block whose escapes are tried; of a longer one they all stay."""
 _MOST_UNITS: Final = 200
@@ -92,7 +96,12 @@ class Writer:
         if not _is_literal(unit, self.source, default):
             spelling = Spelling(_spelled_pieces(unit, self.source), default)
         links = dict(_short_links(unit.tokens, self.source))
-        return SourceUnit(spelling, self.definitions, links)
+        raw = self.source[inner_start(unit) : inner_end(unit)].decode()
+        return SourceUnit(spelling, self.definitions, links, raw, self._extends_addresses)
+
+    @cached_property
+    def _extends_addresses(self) -> bool:
+        return site(self.options.site).dialect in _EXTENDING
 
 
 @dataclass
@@ -200,10 +209,19 @@ class _Trial:
 
 
 def _steps(doubtful: Sequence[tuple[int, int]]) -> list[set[tuple[int, int]]]:
-    if len(doubtful) <= _MOST_STEPS:
-        return [{each} for each in doubtful]
-    size = -(-len(doubtful) // _MOST_STEPS)
-    return [set(doubtful[at : at + size]) for at in range(0, len(doubtful), size)]
+    """Return what is left out, step by step: from the end, so that what opens stays escaped.
+
+    Characters beside each other stay or go together: half of a run can be syntax by itself.
+    """
+    runs: list[list[tuple[int, int]]] = []
+    for part, place in doubtful:
+        if runs and runs[-1][-1] == (part, place - 1):
+            runs[-1].append((part, place))
+        else:
+            runs.append([(part, place)])
+    size = max(1, -(-len(runs) // _MOST_STEPS))
+    found = [set(chain(*runs[at : at + size])) for at in range(0, len(runs), size)]
+    return found[::-1]
 
 
 def _canonical(text: str, codes: Iterable[InlineCode]) -> tuple[list[str], list[str]]:

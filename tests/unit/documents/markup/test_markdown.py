@@ -250,6 +250,40 @@ def test_addresses_are_codes_and_do_not_grow() -> None:
     assert spliced("Text", "https://new.example") == "https&#58;//new.example"
 
 
+def test_letters_behind_an_address_are_no_part_of_it() -> None:
+    document = "See https://x.y/a now."
+    assert spliced(document, "<x1/>。次") == "<https://x.y/a>。次"
+    assert spliced(document, "Nach <x1/>. Und") == "Nach https://x.y/a. Und"
+    assert_identity(CODEC, "見る https://x.y/a。次".encode())
+    assert MDX.splice(
+        document.encode(), MDX.extract(document.encode(), GERMAN), ["<x1/>。次"], GERMAN
+    ).decode() == ("https://x.y/a。次")
+
+
+@pytest.mark.parametrize("start", ["#12", "2. Mai", "~ so", "$$", "a) so", "(@x) so", "[a]: so"])
+def test_no_line_break_begins_what_a_generator_reads_as_a_block(start: str) -> None:
+    text = f"Eins zwei drei vier {start} acht neun."
+    wrapped = "- One two three four\n  five six seven eight.\n"
+    assert f"\n  {start}" not in spliced(wrapped, text)
+    assert_identity(CODEC, f"Eins zwei\n{start} acht neun.\n".encode())
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "written"),
+    [
+        ("Fixed by #12", "#12 hilft", "\\#12 hilft"),
+        ("#12 helps", "#12 hilft", "#12 hilft"),
+        ("A note", "[Note]: ein Text hier", "\\[Note]: ein Text hier"),
+        ("A note", "[Note]: eins", "\\[Note]: eins"),
+        ("A note", "so ~~a~~ hier", "so &#126;&#126;a~~ hier"),
+    ],
+)
+def test_what_opens_is_escaped_where_generators_differ(
+    source: str, text: str, written: str
+) -> None:
+    assert spliced(source, text) == written
+
+
 README = """\
 <p align="center">
   <img alt="The logo" src="logo.svg">
