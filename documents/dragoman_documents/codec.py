@@ -16,13 +16,13 @@ Kind = Literal[
 ]  # fmt: skip
 """What a segment is in its document."""
 RemarkKind = Literal[
-    "html", "directive", "shortcode", "expression", "table", "front_matter", "message", "name",
-    "characters", "check", "option", "encoding",
+    "html", "directive", "shortcode", "attribute", "expression", "table", "front_matter", "message",
+    "name", "characters", "check", "option", "encoding",
 ]  # fmt: skip
 """What a remark is about."""
 LEFT: Final[frozenset[RemarkKind]] = frozenset(
-    {"html", "directive", "shortcode", "expression", "table", "front_matter", "message", "name",
-     "characters"}
+    {"html", "directive", "shortcode", "attribute", "expression", "table", "front_matter",
+     "message", "name", "characters"}
 )  # fmt: skip
 """The kinds of text that readers see and that stays in the source language."""
 State = Literal["empty", "draft", "done"]

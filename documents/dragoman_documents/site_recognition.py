@@ -68,10 +68,9 @@ _MARKS: Final = (
 )
 """In one folder the first that fits decides: many repositories have a `_config.yml` as well."""
 _DOCUSAURUS: Final = _MARKS[0].name
-_PLAIN_MD: Final = re.compile(
-    rb"""^[^/*\n]*\bformat["']?\s*:\s*["'](?:md|detect)["']""", re.MULTILINE
-)
+_PLAIN_MD: Final = re.compile(rb"""\bformat["']?\s*:\s*["'](?:md|detect)["']""")
 """Docusaurus reads `.md` as CommonMark then; in a comment it says nothing."""
+_COMMENTS: Final = re.compile(rb"/\*.*?\*/|(?<!:)//[^\n]*", re.DOTALL)
 _OUTSIDE: Final = re.compile(rb"""["']\.\./([^"'\\\n]+)["']""")
 """A folder of pages beside the folder of the configuration."""
 
@@ -140,7 +139,7 @@ def _beside(above: Path, folder: Path) -> Recognized | None:
 
 
 def _is_mdx(name: str, config: Path) -> bool:
-    if name == "docusaurus" and _PLAIN_MD.search(_content(config)):
+    if name == "docusaurus" and _PLAIN_MD.search(_COMMENTS.sub(b"", _content(config))):
         return False
     return site(name).mdx
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from dragoman_documents.codec import RemarkKind
-from dragoman_documents.markup.markdown.attributes import attributes
 from dragoman_documents.markup.markdown.masks import Masks
 from dragoman_documents.markup.markdown.titles import Title
 from dragoman_documents.markup.sites import Site
@@ -149,6 +148,8 @@ class Blocks:
             return self._open(match, "fence", directive.encode())
         start, end = match.span("fence")
         self._add_attributes(start, end)
+        if self._site.dialect == "myst" and self._is_unknown(info):
+            self._left("directive", start)
         closing = re.compile(
             rb"^[ \t>]{0,%d}" % (len(match["prefix"]) + 3)
             + re.escape(run[:1])
@@ -181,6 +182,11 @@ class Blocks:
         name = info.split(maxsplit=1)[0].strip(b"{}").decode("utf-8", "replace") if info else ""
         is_one = info.startswith(b"{") or name in ("admonish", "ad-note")
         return name if is_one and (name in self._site.blocks or name == "admonish") else None
+
+    def _is_unknown(self, info: bytes) -> bool:
+        """Return whether a fence is a directive that may have text in its body."""
+        name = info[1:].split(b"}", 1)[0].strip().decode("utf-8", "replace")
+        return info.startswith(b"{") and name[:1].isalpha() and name not in self._site.code
 
     def _colons(self, match: re.Match[bytes]) -> int | None:
         found = _DIRECTIVE.match(match["colons"])
@@ -216,7 +222,7 @@ class Blocks:
             elif b"=" not in found["rest"]:
                 self._left("directive", start)
         self._hide_but(start, end, title)
-        self._add_attributes(start, end, within=title)
+        self._add_attributes(start, end, title)
         return self._options(_behind_line(self._text, end), known=known)
 
     def _options(self, place: int, *, known: bool) -> int:
@@ -448,11 +454,8 @@ class Blocks:
         self._masks.text[last:end] = b" " * (end - last)
         self._masks.title(first, last)
 
-    def _add_attributes(self, start: int, end: int, within: tuple[int, int] = (0, 0)) -> None:
-        names = self._site.attributes
-        for each in attributes(self._text, start, end, names, "references"):
-            if not within[0] <= each.start < within[1]:
-                self._masks.attributes.append(each)
+    def _add_attributes(self, start: int, end: int, title: tuple[int, int] = (0, 0)) -> None:
+        self._masks.add_attributes(start, end, self._site.attributes, "references", title)
 
     def _left(self, kind: RemarkKind, place: int) -> None:
         self._masks.left.append((kind, place))

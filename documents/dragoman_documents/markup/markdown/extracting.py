@@ -52,9 +52,11 @@ _IN_ANGLES: Final = re.compile(r"<((?:https?|ftp)://[^<>]*)>")
 
 
 _LEFT: Final = {
-    "directive": "titles of unknown directives",
+    "directive": "unknown directives with text",
     "shortcode": "shortcodes with text",
+    "attribute": "attributes with text that the site does not name",
     "expression": "expressions with text",
+    "front_matter": "values of front matter with text that no key names",
     "table": "tables that CommonMark does not know",
 }
 """Kinds of text in other syntax that readers see and that are not translated."""
@@ -103,6 +105,10 @@ class Extracting:
     _left: list[str] = field(default_factory=list)
     """The places of blocks of HTML with texts that are not translated."""
     _attributes: deque[Title] = field(default_factory=deque)
+    _lists: deque[tuple[int, int]] = field(default_factory=deque)
+    """Lists of attributes behind spans, links and images of blocks that are not read yet."""
+    _metadata: list[int] = field(default_factory=list)
+    """Where front matter has other texts."""
     _unread: str | None = None
     """Why its front matter cannot be read."""
     _codes: list[str] = field(default_factory=list)
@@ -124,6 +130,7 @@ class Extracting:
         behind = front.behind if front else 0
         self.masks = masked(self.source, behind, site(self.options.site), mdx=self.mdx)
         self._attributes = deque(self.masks.attributes)
+        self._lists = deque(self.masks.lists)
         text = bytes(self.masks.text)
         for block in parsed(text):
             self._add(block)
@@ -150,7 +157,9 @@ class Extracting:
             detail = f"its front matter is left as it is: {self._unread}"
             yield Remark("line 1", detail, "front_matter")
         kinds: dict[RemarkKind, list[int]] = {}
-        for kind, place in self.masks.left:
+        if self._metadata:
+            kinds["front_matter"] = self._metadata
+        for kind, place in sorted(self.masks.left, key=lambda each: each[1]):
             kinds.setdefault(kind, []).append(place)
         self._counted, self._line = 0, 1
         for kind, places in sorted(kinds.items(), key=lambda each: each[1][0]):
@@ -166,6 +175,8 @@ class Extracting:
         if block.tokens[0].start in self.masks.titles:
             block.kind, block.level, block.paragraph = "title", 0, False
         rest = deque(titles(block.tokens, self.source))
+        if self._lists and self._lists[0][0] < block.tokens[-1].end:
+            rest = deque(sorted([*rest, *self._in_lists(block)], key=_start))
         for unit in units(block, self.masks):
             within = self._within(unit, rest)
             self._add_unit(unit, within)
@@ -179,15 +190,20 @@ class Extracting:
             return ()
         before = [*_until(unit.start, rest), *_until(unit.start, self._attributes)]
         self._add_titles(sorted(before, key=_start))
-        within = [*_until(unit.end, rest), *self._of_codes(unit)]
-        return sorted(within, key=_start)
-
-    def _of_codes(self, unit: Unit) -> Iterator[Title]:
-        """Yield the texts of attributes in the codes of a unit; those in inline code are none."""
+        within = [*_until(unit.end, rest), *_until(unit.end, self._attributes)]
         codes = [token for token in unit.tokens if token.kind != "text"]
-        for each in _until(unit.end, self._attributes):
-            if any(token.start < each.start and each.end < token.end for token in codes):
-                yield each
+        return sorted((each for each in within if _is_in(codes, each)), key=_start)
+
+    def _in_lists(self, block: Block) -> Iterator[Title]:
+        """Yield the texts of lists of attributes in a block; in its inline code there are none."""
+        tokens, names = iter(block.tokens), site(self.options.site).attributes
+        token = next(tokens)
+        while self._lists and self._lists[0][0] < block.tokens[-1].end:
+            start, end = self._lists.popleft()
+            while token.end <= start:
+                token = next(tokens)
+            if token.start <= start and (token.kind == "text" or token.end == end):
+                yield from self.masks.attributes_in(start, end, names, "references")
 
     def _add_attributes(self, end: int) -> None:
         self._add_titles(_until(end, self._attributes))
@@ -199,7 +215,8 @@ class Extracting:
         except DocumentError as error:
             self._unread = error.detail
             return
-        for value in found:
+        self._metadata = found.left
+        for value in found.chosen:
             self.slots.append(Slot(value.start, value.end, value=value))
             text, codes = composed([value.text])
             place = self._place(value.start)
@@ -261,6 +278,10 @@ class Extracting:
 
 def _start(title: Title) -> int:
     return title.start
+
+
+def _is_in(codes: Iterable[Token], title: Title) -> bool:
+    return any(token.start < title.start and title.end < token.end for token in codes)
 
 
 def _until(place: int, titles: deque[Title]) -> Iterator[Title]:

@@ -1,21 +1,22 @@
-"""Front matter in YAML and TOML: which of its values are text, and how translations are spelled."""
+"""Front matter in YAML, TOML and JSON: which of its values are text, how they are spelled."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from dragoman_documents.catalogs.key_patterns import is_selected
 from dragoman_documents.catalogs.yaml.scanning import Scalar, scalars
 from dragoman_documents.catalogs.yaml.spelling import spelled as spelled_scalar
 from dragoman_documents.codec import Options
+from dragoman_documents.markup.markdown.attributes import has_prose
 from dragoman_documents.markup.markdown.toml_strings import TomlString, strings
 from dragoman_documents.markup.markdown.toml_strings import spelled as spelled_string
 from dragoman_documents.markup.sites import site
 from dragoman_documents.values import is_text
 
-_FENCE: Final = re.compile(rb"\s*(---|\+\+\+)[ \t]*(?:\r\n|\r|\n)")
+_FENCE: Final = re.compile(rb"(?:[ \t]*[\r\n])*+(---|\+\+\+)[ \t]*(?:\r\n|\r|\n)")
 _ENDS: Final = {
     b"---": re.compile(rb"(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?=[\r\n]|\Z)"),
     b"+++": re.compile(rb"(?<=[\r\n])\+\+\+[ \t]*(?=[\r\n]|\Z)"),
@@ -24,6 +25,9 @@ _KEY: Final = {
     b"---": re.compile(rb"(?:\s|#[^\r\n]*)*+(?:\{|[^\s\[>|-][^\r\n]*?:(?:\s|\Z)|\Z)"),
     b"+++": re.compile(rb"(?:\s|#[^\r\n]*)*+(?:\[|[^\s=][^\r\n]*?=|\Z)"),
 }
+_JSON: Final = re.compile(rb"\{\s*\"")
+_NO_TEXT: Final = re.compile(r"_|authors?\Z|\d+\Z")
+"""Keys of names and comments, and items of lists, which readers hardly see."""
 _BREAKS: Final = re.compile(r"[ \t]*[\r\n]+[ \t]*")
 _BLANKS: Final = " \t\r\n"
 
@@ -60,36 +64,53 @@ def front_matter(source: bytes) -> FrontMatter | None:
     """Return the front matter of a document: it begins it, and its first line is a key."""
     opened = _FENCE.match(source)
     if opened is None:
-        return None
+        return _json(source)
     closed = _ENDS[opened[1]].search(source, opened.end())
     if closed is None or not _KEY[opened[1]].match(source[opened.end() : closed.start()]):
         return None
     return FrontMatter(opened.end(), closed.start(), opened[1] == b"+++", closed.end())
 
 
-def values(source: bytes, found: FrontMatter, options: Options) -> list[Value]:
+def _json(source: bytes) -> FrontMatter | None:
+    """Return the object that begins a document, as Hugo reads it; YAML can hold it."""
+    if _JSON.match(source) is None:
+        return None
+    text = source.decode()
+    try:
+        _, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    if text[end:].partition("\n")[0].strip():
+        return None  # the beginning of a sentence
+    behind = len(text[:end].encode())
+    return FrontMatter(0, behind, is_toml=False, behind=behind)
+
+
+class Values(NamedTuple):
+    """The texts of front matter."""
+
+    chosen: list[Value]
+    left: list[int]
+    """Where values with several words stand that no key chose."""
+
+
+def values(source: bytes, found: FrontMatter, options: Options) -> Values:
     """Return the texts of front matter. Raises DocumentError if it cannot be read.
 
     The keys are those of the site and of `Options.keys`; a list has the texts of its items.
     """
     text = source[found.start : found.end].decode()
     keys = (*site(options.site).metadata, *options.keys)
-    chosen = [each for each in _all(text, keys, found) if _is_chosen(each, keys)]
-    done, end, made = 0, found.start, list[Value]()
-    for each in chosen:
+    done, end, made = 0, found.start, Values([], [])
+    for each in strings(text) if found.is_toml else scalars(text, ()):
         start = end + len(text[done : each.start].encode())
         end = start + len(text[each.start : each.end].encode())
         done = each.end
-        made.append(Value(start, end, each.text, each))
+        if _is_chosen(each, keys):
+            made.chosen.append(Value(start, end, each.text, each))
+        elif not _NO_TEXT.match(each.path[-1]) and has_prose(each.text, least=3):
+            made.left.append(start)
     return made
-
-
-def _all(
-    text: str, keys: tuple[str, ...], found: FrontMatter
-) -> Iterator[Scalar] | list[TomlString]:
-    if found.is_toml:
-        return strings(text)
-    return scalars(text, (*keys, *(f"{key}.*" for key in keys)))
 
 
 def _is_chosen(value: Scalar | TomlString, keys: tuple[str, ...]) -> bool:

@@ -24,9 +24,10 @@ _INLINE: Final = re.compile(
                 (?:(?!\\\]).){1,400} \\\] )
     | (?P<note> \^\[ )
     | (?P<label> \] \[ (?P<name> [^\[\]\r\n]* ) \] )
-    | (?P<span> \] \{ \ ?(?:[\#.:]|[^{}\r\n=]*=) [^{}\r\n]* \} )
+    | (?P<span> \] \{ \ ?(?:[\#.:]|[^{}\r\n=]*=) (?:[^{}\r\n]|\r?\n(?![ \t>]*\r?\n))* \} )
     | (?P<after> (?:(?<=[)`]) | (?<=[^\s*_][*_]) | (?<=[^\s*_][*_]{2}) | (?<=\w:))
-                 \{ \ ?(?:[\#.:]|[^{}\r\n=]*=) [^{}\r\n]* \} | \{ \ ? [\#.:][A-Za-z] [^{}\r\n]* \} )
+                 \{ \ ?(?:[\#.:]|[^{}\r\n=]*=) (?:[^{}\r\n]|\r?\n(?![ \t>]*\r?\n))* \}
+               | \{ \ ? [\#.:][A-Za-z] [^{}\r\n]* \} )
     | (?P<before> \{ [A-Za-z][\w:+\-]* \} (?=`) )
     | (?P<address> (?:https?|ftp):// [^\s<>"'`\\()\[\]{}|]*+ )
     """,
@@ -74,6 +75,7 @@ class Inlines:
 
     def _hide_after(self, match: re.Match[bytes]) -> None:
         self._masks.mark(*match.span(), "after")
+        self._masks.lists.append(match.span())
 
     def _hide_wiki(self, match: re.Match[bytes]) -> None:
         """Hide a wiki link: its label is text, an embedded file has none."""
@@ -102,6 +104,7 @@ class Inlines:
 
     def _hide_span(self, match: re.Match[bytes]) -> None:
         start, end = match.span()
+        self._masks.lists.append((start, end))
         self._masks.spell(start, end, b"](" + b"," * (end - start - 3) + b")")
 
     def _hide_address(self, match: re.Match[bytes]) -> None:

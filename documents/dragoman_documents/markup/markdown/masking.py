@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from dragoman_documents.markup.markdown import jsx, templates
-from dragoman_documents.markup.markdown.attributes import attributes
+from dragoman_documents.markup.markdown.attributes import has_other_text
 from dragoman_documents.markup.markdown.blocks import Blocks
 from dragoman_documents.markup.markdown.inline_html import CODE_NAMES, EMPTY_NAMES
 from dragoman_documents.markup.markdown.inlines import Inlines
@@ -59,8 +59,7 @@ def _hide_templates(masks: Masks, code: Sequence[tuple[int, int]], site: Site) -
         if tag.code and tag.name == b"raw" and _is_prose(masks.source[tag.start : tag.end]):
             masks.left.append(("shortcode", tag.start))
         if not tag.code:
-            within = attributes(masks.source, tag.start, tag.end, site.attributes, "escapes")
-            masks.attributes += within
+            masks.add_attributes(tag.start, tag.end, site.attributes, "escapes")
             if is_text(templates.positional_text(masks.source, tag)):
                 masks.left.append(("shortcode", tag.start))
         if tag.start not in alone:
@@ -79,14 +78,21 @@ def _hide_components(masks: Masks, behind: int, code: list[tuple[int, int]], sit
     inline = list[jsx.Span]()
     for span in found:
         if span.name:
-            names = site.attributes
-            masks.attributes += attributes(masks.source, span.start, span.end, names, "references")
-        elif _ELEMENT_TEXT.search(masks.source, span.start, span.end):
+            masks.add_attributes(span.start, span.end, site.attributes, "references")
+        elif _has_text(masks.source, span.start, span.end):
             masks.left.append(("expression", span.start))
         if span.start not in alone:
             inline.append(span)
     _mark_components(masks, inline)
     _outdent(masks, code)
+
+
+def _has_text(source: bytes, start: int, end: int) -> bool:
+    """Return whether readers may see text of an expression or a module: of elements, of strings."""
+    if source.startswith(b"{/*", start):
+        return False
+    is_element = _ELEMENT_TEXT.search(source, start, end) is not None
+    return is_element or has_other_text(source, start, end, frozenset())
 
 
 def _hide_modules(masks: Masks, behind: int, code: list[tuple[int, int]]) -> None:
@@ -104,6 +110,8 @@ def _hide_modules(masks: Masks, behind: int, code: list[tuple[int, int]]) -> Non
             continue
         end = _module_end(text, match.start())
         masks.region(match.start(), end)
+        if _has_text(text, match.start(), end):
+            masks.left.append(("expression", match.start()))
         code.append((match.start(), end))
         place = behind = min(len(text), end + 1)
 

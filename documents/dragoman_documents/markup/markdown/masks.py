@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
 from dragoman_documents.codec import RemarkKind
-from dragoman_documents.markup.markdown.titles import Title
+from dragoman_documents.markup.markdown.attributes import attributes, has_other_text
+from dragoman_documents.markup.markdown.titles import Syntax, Title
 
 MarkKind = Literal["code", "open", "close", "before", "after", "hidden"]
 """`code`: a single code; `open` and `close`: the ends of a pair; `before` and `after`: a part of
@@ -52,6 +53,8 @@ class Masks:
     """Starts and ends of titles of directives, which the parser reads as headings."""
     attributes: list[Title] = field(default_factory=list)
     """Texts of attributes on lines of other syntax, and in marks; sorted once all are found."""
+    lists: list[tuple[int, int]] = field(default_factory=list)
+    """Lists of attributes behind spans, links and images, unless they turn out to be in code."""
     left: list[tuple[RemarkKind, int]] = field(default_factory=list)
     """Kinds and places of texts that readers see and that are left in the source language."""
     _starts: list[int] = field(default_factory=list)
@@ -98,11 +101,32 @@ class Masks:
         self.text[start:end] = content
         self.marks.append(Mark(start, end, "hidden"))
 
+    def add_attributes(
+        self,
+        start: int,
+        end: int,
+        names: frozenset[str],
+        syntax: Syntax,
+        title: tuple[int, int] = (0, 0),
+    ) -> None:
+        """Add the texts of these attributes that are not in `title`, which is text already."""
+        found = self.attributes_in(start, end, names, syntax)
+        self.attributes += [each for each in found if not title[0] <= each.start < title[1]]
+
+    def attributes_in(
+        self, start: int, end: int, names: frozenset[str], syntax: Syntax
+    ) -> list[Title]:
+        """Return the texts of these attributes between two places; note that others have text."""
+        if self.source.find(b"=", start, end) < 0:
+            return []
+        if has_other_text(self.source, start, end, names):
+            self.left.append(("attribute", start))
+        return list(attributes(self.source, start, end, names, syntax))
+
     def finish(self) -> None:
         """Sort what was found."""
         self.marks.sort()
         self.attributes.sort(key=lambda each: each.start)
-        self.left.sort(key=lambda each: each[1])
         self._starts = [each.start for each in self.marks]
 
     def within(self, start: int, end: int) -> Iterator[Mark]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -209,3 +210,45 @@ def test_prose_that_templates_leave_alone_is_a_remark() -> None:
     data = b"{% raw %}\nAll of this.\n{% endraw %}\n\n{% raw %}`{{ x }}`{% endraw %}\n"
     [remark] = registry.codec("markdown").extract(data, ENGLISH).remarks
     assert (remark.kind, remark.place, remark.count) == ("shortcode", "line 1", 1)
+
+
+LIST = b"""\
+Use `![](x){fig-alt="Code here"}` ![](a.png){fig-alt="An image"
+title="Two"}, `x{title="a b"}`{title="Three"}.
+
+    [x]{title="Code here"}
+
+![](b.png){fig-alt="Alone" fig-note="Other text"}
+"""
+
+
+def test_attributes_behind_images_and_code_are_sent_and_those_in_code_are_not() -> None:
+    found = registry.codec("markdown").extract(LIST, replace(ENGLISH, site="quarto"))
+    sent = [each.text for each in found.segments if each.kind == "attribute"]
+    assert sent == ["An image", "Two", "Three", "Alone"]
+    [remark] = found.remarks
+    assert (remark.kind, remark.place, remark.count) == ("attribute", "line 6", 1)
+
+
+@pytest.mark.parametrize(
+    ("site", "document", "remarks"),
+    [
+        ("jekyll", '{% include a.html text="t" note="Some text here" %}\n', [("attribute", 1)]),
+        ("hugo", 'Text {{< alert lead="Watch out" class="a b" >}}.\n', [("attribute", 1)]),
+        ("docusaurus", '<A note="Read more" />\n\n<A style="a b" />\n', [("attribute", 1)]),
+        ("docusaurus", '<A all={["one long item", "b"]} />\n', [("attribute", 1)]),
+        ("docusaurus", 'export const a = "Some text here";\n\nText\n', [("expression", 1)]),
+        ("docusaurus", 'A {"some long text"} {/* "some long text" */}\n', [("expression", 1)]),
+        ("docusaurus", 'import A from "a b";\n\nText {f("a", "b")}\n', []),
+        ("sphinx", "```{other}\nA text\n```\n\n```{code-block} c\na b\n```\n", [("directive", 1)]),
+        (None, "---\nnote: Some more text\nauthor: A B C\n---\n\nText\n", [("front_matter", 2)]),
+    ],
+)  # fmt: skip
+def test_text_that_the_site_does_not_choose_is_a_remark(
+    site: str | None, document: str, remarks: list[tuple[str, int]]
+) -> None:
+    codec = registry.codec("mdx" if site == "docusaurus" else "markdown")
+    found = codec.extract(document.encode(), replace(ENGLISH, site=site))
+    assert [(each.kind, each.place) for each in found.remarks] == [
+        (kind, f"line {line}") for kind, line in remarks
+    ]

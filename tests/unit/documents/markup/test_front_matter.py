@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -130,3 +131,21 @@ def test_front_matter_that_cannot_be_read_is_left_alone_with_a_remark(document: 
 )
 def test_front_matter_begins_a_document_with_a_key(document: str, expected: list[str]) -> None:
     assert texts(document) == expected
+
+
+@pytest.mark.parametrize("change", ["", ' "quoted" \\ \u2028 and \x07'])
+def test_an_object_at_the_start_is_front_matter_and_stays_json(change: str) -> None:
+    document = '{\n\t"title": "A \\u2026 title",\n  "slug": "the-slug"\n}\n\nText.\n'
+    output = translated(document, replace(GERMAN, site="hugo"), change)
+    read, end = json.JSONDecoder().raw_decode(output)
+    assert read == {"title": f"A \u2026 title{change}", "slug": "the-slug"}
+    assert output[end:].startswith("\n\nText.")
+    assert change or output == document
+
+
+def test_a_sentence_that_begins_with_an_object_is_text() -> None:
+    assert texts('{"title": "A title"} is the answer.\n') == ['{"title": "A title"} is the answer.']
+
+
+def test_a_rule_between_paragraphs_begins_no_front_matter() -> None:
+    assert texts("  ---\n\ntitle: A text\n\n---\n") == ["title: A text"]

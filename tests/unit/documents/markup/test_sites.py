@@ -41,6 +41,12 @@ def test_front_matter_of_a_home_page_is_selected() -> None:
         ({"docusaurus.config.ts": ""}, "docs/a.md", "docusaurus", "mdx"),
         ({"docusaurus.config.ts": ""}, "README.md", "docusaurus", "markdown"),
         ({"docusaurus.config.js": "markdown: {format: 'detect'}"}, "docs/a.md", "docusaurus", None),
+        (
+            {"docusaurus.config.js": "{a: 'https://b.c/', format: 'md'}"},
+            "docs/a.md",
+            "docusaurus",
+            None,
+        ),
         ({"docusaurus.config.js": "  // format: 'md',"}, "docs/a.md", "docusaurus", "mdx"),
         ({"website/docusaurus.config.ts": "path: '../docs'"}, "docs/b/a.md", "docusaurus", "mdx"),
         ({"website/docusaurus.config.ts": "path: '../docs'"}, "notes/a.md", None, None),
