@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-from dragoman_documents.markup.markdown.titles import Syntax, Title, decoded
+from dragoman_documents.markup.markdown.titles import Syntax, Title, decoded, trimmed
 from dragoman_documents.values import is_text
 
 _OTHER: Final = re.compile(r"\{[{%]|\$\{")
@@ -55,7 +55,7 @@ def attributes(
         raw = source[first:last].decode()
         text = decoded(raw, syntax)
         if is_text(text) and not _OTHER.search(raw):
-            yield Title(first, last, text, syntax)
+            yield Title(*trimmed(source, first, last), text, syntax)
 
 
 def has_other_text(source: bytes, start: int, end: int, names: frozenset[str]) -> bool:

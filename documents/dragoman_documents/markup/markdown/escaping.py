@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Final, Literal, NamedTuple
 
 from dragoman_documents.codec import InlineCode
@@ -33,19 +35,21 @@ _LINE_START: Final = re.compile(
     r"|(?P<number>[0-9]{1,9})(?P<dot>[.)])(?=[ \t]|\Z)"
 )
 _BEGINNING: Final = (
-    r"(?:>|#|=+[ \t]*(?:[\r\n]|\Z)|===|:[: \t]|:[\w\-]+:|[{|]|%[% \t]|~[ \t]|\${2}"
+    r"(?:>|#|=+[ \t]*(?:[\r\n\ufdd0]|\Z)|===|:[: \t]|:[\w\-]+:|[{|]|%[% \t]|~[ \t]|\${2}"
     r"|\([\w.:+\-]+\)=|\[(?:!|[^\]\r\n]*\]:)|\\[A-Za-z]|<(?:[A-Za-z/!?]|<<)|`{3}|~{3}|\*\["
-    r"|[-+*](?:[ \t\r\n]|\Z)|-{2}|_{3}|\*{3}|\+[-=]|;-|!!!|\?\?\?|///"
-    r"|(?:[0-9]{1,9}|[A-Za-z]|[ivxIVX]{1,6})[.)](?:[ \t\r\n]|\Z)"
+    r"|[-+*](?:[ \t\r\n\ufdd0]|\Z)|-{2}|_{3}|\*{3}|\+[-=]|;-|!!!|\?\?\?|///"
+    r"|(?:[0-9]{1,9}|[A-Za-z]|[ivxIVX]{1,6})[.)](?:[ \t\r\n\ufdd0]|\Z)"
     r"|\((?:@[\w\-]*|[A-Za-z0-9]|[ivxIVX]{1,5})\)[ \t]"
     r"|(?:import|export)[ \t{*])"
 )
 """The beginning of a line that some generator reads as another block."""
 _MARK: Final = "\ufdd0"
-"""Around line breaks while a translation is written: a character that no text may have."""
+_END: Final = "\ufdd1"
+"""Around line breaks while a translation is written: characters that no text may have."""
 _BLOCK_BREAK: Final = re.compile(
-    rf"{_MARK}[^{_MARK}]*{_MARK}(?={_BEGINNING})|(?<=\\){_MARK}[^{_MARK}]*{_MARK}"
+    rf"{_MARK}[^{_END}]*{_END}(?={_BEGINNING})|(?<=[\\ \t]){_MARK}[^{_END}]*{_END}"
 )
+_MARKS: Final = re.compile(f"[{_MARK}{_END}]")
 _START: Final = re.compile(r"#|~[ \t]|%%|\[[^\[\]\r\n]+\]:")
 """The beginning of a paragraph that some generators read as a heading, definition or comment."""
 _MODULE: Final = re.compile(r"(?:import|export)(?=[ \t{*])")
@@ -56,6 +60,7 @@ _GOES_ON: Final = re.compile(r"[.,;:!?'*_~]*[A-Za-z0-9\-/#@$&(+=%]")
 _JOINED: Final = re.compile(r"[^\s\x00-\x7f]")
 """What GitHub's extension takes for a part of the address before it, and we do not."""
 _DELIMITERS: Final = frozenset({"*", "**", "_", "__", "~", "~~"})
+_DELIMITING: Final = {each: re.compile(rf"\{each}+") for each in "^~"} | {"=": re.compile("={2,}")}
 _MOST_STEPS: Final = 8
 """Delimiters of one run that are looked past for the characters around it."""
 
@@ -110,7 +115,7 @@ class Spelled:
         self.holds = _holds(self._parts)
         """Whether Markdown can hold it: one without a letter outside all pairs, with an empty pair
         or with a line break at one of its ends would be read as something else."""
-        self._kept = unit.spelling.kept(plain(line)) if self.holds else []
+        self._kept = _kept(plain(line), unit) if self.holds else []
         self._escapes = self._all_escapes() if self.holds else []
         places = [(index, place) for index, each in enumerate(self._escapes) for place in each]
         self._always = self._start().union(
@@ -118,6 +123,7 @@ class Spelled:
             for index, place in (places if around.mdx else ())
             if self._parts[index].raw[place] in "<{"  # in MDX they are never text
         )
+        self._always = self._always.union(self._own_syntax())
         self.doubtful: Final = tuple(each for each in places if each not in self._always)
         """Parts and places of the characters that could be read as syntax."""
 
@@ -151,7 +157,7 @@ class Spelled:
         edges = _Edges(parts, self._around)
         chosen = self._always.union(self.doubtful if places is None else places)
         raws = [part.raw for part in parts]
-        return self._joined(self._written(raws, chosen, frozenset(edges.references()), mark=_MARK))
+        return self._joined(self._written(raws, chosen, frozenset(edges.references()), marked=True))
 
     def _careful(self, plain: str) -> str:
         """Return the plainest spelling without what other readers than ours take for syntax."""
@@ -162,11 +168,11 @@ class Spelled:
         if extends:
             _separate_addresses(parts, self._around, _JOINED)
         raws = [part.raw for part in parts]
-        return self._joined(self._written(raws, self._always, _NOTHING, mark=_MARK))
+        return self._joined(self._written(raws, self._always, _NOTHING, marked=True))
 
     def _joined(self, written: str) -> str:
         """Return what is written without the line breaks that could begin another block."""
-        return _BLOCK_BREAK.sub(" ", written).replace(_MARK, "") if _MARK in written else written
+        return _MARKS.sub("", _BLOCK_BREAK.sub(" ", written)) if _MARK in written else written
 
     def _start(self) -> frozenset[tuple[int, int]]:
         """Return the first character if generators differ in what it begins, but for the source."""
@@ -177,6 +183,19 @@ class Spelled:
             return _NOTHING
         self._escapes[0][0] = _escape(raw[0], self._around)
         return frozenset({(0, 0)})
+
+    def _own_syntax(self) -> Iterator[tuple[int, int]]:
+        """Yield what the dialect takes for syntax and our parser for text, with its escapes."""
+        if not (self._escapes and self._unit.syntax):
+            return
+        raws = [part.raw for part in self._parts]
+        starts = list(accumulate(map(len, raws), initial=0))
+        for at in own_syntax("".join(raws), self._unit.syntax, self._around):
+            index = bisect_right(starts, at) - 1
+            if self._parts[index].kind == "text":
+                place = at - starts[index]
+                self._escapes[index][place] = _escape(raws[index][place], self._around)
+                yield index, place
 
     def _all_escapes(self) -> list[dict[int, str]]:
         raws = "".join(part.raw for part in self._parts)
@@ -195,13 +214,14 @@ class Spelled:
         raws: list[str],
         chosen: Container[tuple[int, int]],
         references: frozenset[tuple[int, int]],
-        mark: str = "",
+        *,
+        marked: bool = False,
     ) -> str:
         kept = deque(self._kept)
         for index, part in enumerate(self._parts):
             if part.kind == "text":
                 escaping = _Escaping(index, self._escapes[index], chosen, references)
-                raws[index] = "".join(_with_kept(part, kept, escaping, mark))
+                raws[index] = "".join(_with_kept(part, kept, escaping, marked=marked))
         return self._with_labels(raws)
 
     def _with_labels(self, raws: list[str]) -> str:
@@ -217,11 +237,21 @@ class Spelled:
         return "".join(raws)
 
 
+def _kept(text: str, unit: SourceUnit) -> list[Kept]:
+    """Return what a translation keeps of its source's spelling.
+
+    One more dollar than the source has makes a formula of those that were text.
+    """
+    kept, source = unit.spelling.kept(text), unit.spelling.text
+    changed = {each for each in unit.syntax if text.count(each) != source.count(each)}
+    return [each for each in kept if text[each.start : each.end] not in changed]
+
+
 _NOTHING: Final[frozenset[tuple[int, int]]] = frozenset()
 
 
 _PLAIN: Final = re.compile(
-    r"(?!import\b|export\b)[^\W\d_][^\\`*\[\]|~_<&:$%^{}#\r\n\v\f]*+(?<![ \t!])"
+    r"(?!import\b|export\b)[^\W\d_][^\\`*\[\]|~_<&:$%^{}#=\r\n\v\f]*+(?<![ \t!])"
 )
 
 
@@ -276,6 +306,8 @@ class SourceUnit(NamedTuple):
     """Its text in the source, as it is spelled there."""
     extends_addresses: bool = False
     """Whether readers may take letters behind a bare address for a part of it."""
+    syntax: str = ""
+    """Characters that are syntax in its dialect, though our parser takes them for text."""
 
 
 class _Escaping(NamedTuple):
@@ -300,7 +332,9 @@ class _Escaping(NamedTuple):
         return character
 
 
-def _with_kept(part: _Part, kept: deque[Kept], escaping: _Escaping, mark: str) -> Iterator[str]:
+def _with_kept(
+    part: _Part, kept: deque[Kept], escaping: _Escaping, *, marked: bool
+) -> Iterator[str]:
     """Yield a text with what it keeps of its source's spelling; line breaks between marks."""
     place, end = part.place, part.place + len(part.raw)
     while kept and kept[0].start < end:
@@ -308,8 +342,8 @@ def _with_kept(part: _Part, kept: deque[Kept], escaping: _Escaping, mark: str) -
         if each.start < place or each.end > end:
             continue
         yield escaping.spelled(part.raw, place - part.place, each.start - part.place)
-        is_break = mark and ("\n" in each.raw or "\r" in each.raw)
-        yield f"{mark}{each.raw}{mark}" if is_break else each.raw
+        is_break = marked and ("\n" in each.raw or "\r" in each.raw)
+        yield f"{_MARK}{each.raw}{_END}" if is_break else each.raw
         place = each.end
     yield escaping.spelled(part.raw, place - part.place, end - part.place)
 
@@ -415,6 +449,33 @@ def _syntax(text: str, around: Context, paired: str, labels: Collection[str]) ->
     for match in _BRACKETED.finditer(text) if labels else ():
         if normalized(match[1]) in labels:
             yield from (match.start(), match.end() - 1)
+
+
+def own_syntax(text: str, syntax: str, around: Context) -> Iterator[int]:
+    """Yield the places of characters that delimit something in their dialect.
+
+    A bar makes a table of a paragraph, a second dollar a formula, a backslash at its end no
+    heading.
+    """
+    if "|" in syntax and not (around.heading or around.cell):
+        yield from _places("|", text)
+    if "$" in syntax and text.count("$") > 1:
+        yield from _places("$", text)
+    if "\\" in syntax and around.heading:
+        yield from range(len(text.rstrip("\\")), len(text))
+    for each, runs in _DELIMITING.items():
+        if each in syntax and each in text:
+            yield from _delimiters(list(runs.finditer(text)), text)
+
+
+def _delimiters(runs: Sequence[re.Match[str]], text: str) -> Iterator[int]:
+    """Yield the places of runs between the first that could open and the last that could close."""
+    opening = [run for run in runs if text[run.end() : run.end() + 1].strip()]
+    closing = [run for run in runs if text[max(0, run.start() - 1) : run.start()].strip()]
+    if opening and closing and opening[0].start() < closing[-1].start():
+        for run in runs:
+            if opening[0].start() <= run.start() <= closing[-1].start():
+                yield from range(*run.span())
 
 
 def _places(character: str, text: str) -> Iterator[int]:

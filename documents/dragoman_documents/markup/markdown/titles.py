@@ -56,7 +56,13 @@ def title_at(start: int, end: int, source: bytes) -> Iterator[Title]:
     text = decoded(found[found.lastgroup].decode(), "markdown")
     if has_letters(text):
         first, last = found.span(found.lastgroup)
-        yield Title(start + first, start + last, text)
+        yield Title(*trimmed(source, start + first, start + last), text)
+
+
+def trimmed(source: bytes, start: int, end: int) -> tuple[int, int]:
+    """Return a range without the blanks at its ends, which are no part of its text."""
+    raw = source[start:end]
+    return start + len(raw) - len(raw.lstrip()), start + len(raw.rstrip())
 
 
 def spelled_title(text: str, raw: str, syntax: Syntax = "markdown") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -16,7 +16,7 @@ from dragoman_documents.markup.markdown.events import Block, Token
 from dragoman_documents.markup.markdown.extracting import Extracting, Slot
 from dragoman_documents.markup.markdown.inlines import DEFINED, normalized
 from dragoman_documents.markup.markdown.units import Unit
-from dragoman_documents.markup.sites import site
+from dragoman_documents.markup.sites import Dialect, site
 from dragoman_documents.spelling import Spelling
 
 _CONTAINER: Final = re.compile(rb"[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)*")
@@ -27,6 +27,11 @@ _EXTENDING: Final = frozenset({"gfm", "markdown-it", "obsidian"})
 """Dialects that make a link of a bare address and of the letters that follow it."""
 _CANONICAL: Final = {"_": "*", "__": "**"}
 _NO_TEXT: Final = re.compile(r"<(?!\s)|\{")
+_OWN_SYNTAX: Final[Mapping[Dialect, str]] = {
+    "python-markdown": "=^~\\", "kramdown": "|", "myst": "$", "mdx": "$", "pandoc": "^~\\",
+    "obsidian": "=",
+}  # fmt: skip
+"""Characters that are syntax in a dialect, though our parser takes them for text."""
 _AS_IT_IS: Final = Spelling(())
 _MOST_STEPS: Final = 12
 """Runs of characters of a unit that are tried one by one; of more of them, several at once."""
@@ -92,12 +97,19 @@ class Writer:
 
     def source_unit(self, unit: Unit) -> SourceUnit:
         """Return how a unit is spelled in the source."""
-        spelling, default = _AS_IT_IS, _escaped_for_mdx if self.mdx else str
+        heading = unit.block.kind in ("heading", "title")
+        spelling, default = _AS_IT_IS, _default(self._syntax, mdx=self.mdx, heading=heading)
         if not _is_literal(unit, self.source, default):
             spelling = Spelling(_spelled_pieces(unit, self.source), default)
         links = dict(_short_links(unit.tokens, self.source))
         raw = self.source[inner_start(unit) : inner_end(unit)].decode()
-        return SourceUnit(spelling, self.definitions, links, raw, self._extends_addresses)
+        extends = self._extends_addresses
+        return SourceUnit(spelling, self.definitions, links, raw, extends, self._syntax)
+
+    @cached_property
+    def _syntax(self) -> str:
+        dialect = "mdx" if self.mdx else site(self.options.site).dialect
+        return _OWN_SYNTAX.get(dialect, "")
 
     @cached_property
     def _extends_addresses(self) -> bool:
@@ -260,9 +272,16 @@ def inner_end(unit: Unit) -> int:
     return unit.tokens[-1].end
 
 
-def _escaped_for_mdx(text: str) -> str:
-    """Return a text as MDX needs it at least; a source that has it otherwise keeps that."""
-    return _NO_TEXT.sub(r"\\\g<0>", text)
+@cache
+def _default(syntax: str, *, mdx: bool, heading: bool) -> Callable[[str], str]:
+    """Return how a dialect needs a text spelled; a source that has it otherwise keeps that."""
+    if not syntax:
+        return str
+    characters = rf"[{re.escape(syntax)}]"
+    pattern = re.compile(f"{_NO_TEXT.pattern}|{characters}" if mdx else characters)
+    if not heading:
+        return partial(pattern.sub, r"\\\g<0>")
+    return partial(pattern.sub, lambda each: "&#123;" if each[0] == "{" else "\\" + each[0])
 
 
 def _is_literal(unit: Unit, source: bytes, default: Callable[[str], str]) -> bool:
@@ -271,7 +290,11 @@ def _is_literal(unit: Unit, source: bytes, default: Callable[[str], str]) -> boo
     for token in unit.tokens:
         if token.kind == "soft" or (
             token.kind == "text"
-            and (token.start != before or source[token.start : token.end] != token.text.encode())
+            and (
+                token.start != before
+                or source[token.start : token.end] != token.text.encode()
+                or default(token.text) != token.text
+            )
         ):
             return False
         before = token.end
@@ -284,7 +307,7 @@ def _spelled_pieces(unit: Unit, source: bytes) -> Iterator[tuple[str, str]]:
     tokens = unit.tokens
     for index, token in enumerate(tokens):
         if token.kind == "text":
-            escape = source[before : token.start] == b"\\"
+            escape = source[before : token.start].lstrip(b" \t>") == b"\\"
             raw = source[token.start : token.end].decode()
             if escape and token.text:
                 yield token.text[0], "\\" + raw[:1]

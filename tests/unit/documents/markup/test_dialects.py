@@ -155,6 +155,34 @@ def test_a_paragraph_keeps_its_lines_where_words_end(text: str, written: str) ->
     assert codec.splice(data, found, [text], ENGLISH).decode() == written
 
 
+@pytest.mark.parametrize(
+    ("site", "source", "text", "written"),
+    [
+        ("mkdocs", "text", "a ==b== c", "a &#61;&#61;b&#61;&#61; c"),
+        ("mkdocs", "text", "^^a^^ ^b^", "&#94;&#94;a&#94;&#94; &#94;b&#94;"),
+        ("mkdocs", "text", "~5 - ~6, a == b == c, 2^3", "~5 - ~6, a == b == c, 2^3"),
+        ("mkdocs", "# text", "a \\", "# a \\\\"),
+        ("mkdocs", "==b== text", "==b== c", "==b== c"),
+        ("jekyll", "text", "a | b", "a \\| b"),
+        ("jekyll", "# text", "a | b", "# a | b"),
+        ("jekyll", "text | text", "a | b", "a | b"),
+        ("sphinx", "text", "$1 or $2", "\\$1 or \\$2"),
+        ("sphinx", "$1 text", "$1 or $2", "\\$1 or \\$2"),
+        ("sphinx", "$1 to $2 text", "$1 or $2", "$1 or $2"),
+        ("quarto", "text", "^a^ ~b~ $1 $2", "\\^a\\^ \\~b\\~ $1 $2"),
+        ("obsidian", "text", "==b==", "\\=\\=b\\=\\="),
+        (None, "text", "==b== ^a^ a | b", "==b== ^a^ a | b"),
+    ],
+)
+def test_what_only_the_site_takes_for_syntax_is_escaped(
+    site: str | None, source: str, text: str, written: str
+) -> None:
+    options = replace(ENGLISH, site=site)
+    codec, data = registry.codec("markdown"), f"{source}\n".encode()
+    found = codec.extract(data, options)
+    assert codec.splice(data, found, [text], options).decode() == f"{written}\n"
+
+
 _pieces = st.sampled_from(
     [
         "a b", "\n", "\n\n", "*", "**", "_", "`", "[", "]", "(", ")", "[x]", "[[w]]", "](u)", "|",
@@ -176,6 +204,37 @@ def test_a_page_of_a_site_is_itself_again(path: Path) -> None:
     found = codec.extract(data, options)
     own: list[str | None] = [each.text for each in found.segments]
     assert codec.splice(data, found, own, options) == data
+
+
+@pytest.mark.parametrize(
+    ("name", "document"),
+    [
+        ("markdown", "a  \n \\*b\n"),
+        ("markdown", '{{< figure title=" a b " >}}\n\n[a](u " b ")\n'),
+        ("mdx", '# a \\{b}\n\n<A label="a " />\n'),
+    ],
+)
+def test_a_page_of_odd_spelling_is_itself_again(name: str, document: str) -> None:
+    codec, data = registry.codec(name), document.encode()
+    found = codec.extract(data, ENGLISH)
+    own: list[str | None] = [each.text for each in found.segments]
+    assert codec.splice(data, found, own, ENGLISH) == data
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "written"),
+    [
+        ("b   a\n:", "[de] b   a :", "[de] b   a :"),
+        (". -\ra\ra", "Zz . - a a", "Zz . - a\ra"),
+        ("a}aaa\n1.\n c", "Zz a}aaa 1. c", "Zz a}aaa 1.\n c"),
+    ],
+)
+def test_a_line_break_is_never_a_hard_one_or_the_end_of_another_block(
+    source: str, text: str, written: str
+) -> None:
+    codec, data = registry.codec("markdown"), f"{source}\n".encode()
+    found = codec.extract(data, ENGLISH)
+    assert codec.splice(data, found, [text], ENGLISH).decode() == f"{written}\n"
 
 
 @given(st.lists(_pieces, max_size=25), st.sampled_from(["markdown", "mdx"]))
