@@ -24,12 +24,15 @@ class Parted(NamedTuple):
     """The places of its line breaks in the source, if they are still there."""
 
 
-def cut_again(text: str, spelled: str, whole: str, sources: Sequence[str]) -> list[Parted] | None:
+def cut_again(
+    text: str, spelled: str, whole: str, sources: Sequence[str], *, in_lines: bool
+) -> list[Parted] | None:
     """Return a translation in as many cues as its source; None if it has too few words.
 
     `spelled` is the source with its newlines and our tags, `whole` its segment's text, `sources`
     are the texts of the cues. Where translation and source begin or end alike the breaks stay;
-    else they are at the clause or word nearest to their share.
+    else they are at the clause or word nearest to their share. `in_lines`: each cue has as many
+    lines as its source.
     """
     breaks = [tuple(match.span() for match in _LINE_BREAK.finditer(each)) for each in sources]
     parts = _as_in_source(text, spelled, whole, [len(each) for each in breaks])
@@ -39,6 +42,9 @@ def cut_again(text: str, spelled: str, whole: str, sources: Sequence[str]) -> li
         if parted is None:
             return None
         parts = [_Part(each) for each in parted.split(_MARK)]
+    if in_lines:
+        lines = list(map(_in_same_lines, parts, sources, breaks))
+        return [each for each in lines if each] if all(lines) else None
     return list(map(_in_lines, parts, sources, breaks))
 
 
@@ -97,3 +103,12 @@ def _in_lines(part: _Part, source: str, breaks: tuple[Place, ...]) -> Parted:
     if part.lines and max(map(width, part.lines)) <= longest(old):
         return Parted("\n".join(part.lines), breaks)
     return Parted(wrapped(part.text, old), None)
+
+
+def _in_same_lines(part: _Part, source: str, breaks: tuple[Place, ...]) -> Parted | None:
+    """Return a cue in as many lines as its source; None if it has too few words."""
+    if part.lines:
+        return Parted("\n".join(part.lines), breaks)
+    shares = [max(1, width(line)) for line in _LINE_BREAK.split(source)]
+    parted = cut(part.text, shares, "\n", nested=True)
+    return None if parted is None else Parted(parted, breaks)

@@ -24,15 +24,16 @@ _MOST_CUES: Final = 6
 
 
 class Unit(NamedTuple):
-    """Text of a cue, or one line of a dialogue: `[start:end)` without what is around it."""
+    """Text of a cue, or of an utterance in it: `[start:end)` without what is around it."""
 
     cue: int
     start: int
     end: int
     lead: str = ""
-    """Of a line of a dialogue: what is before its text in the line."""
+    """Of an utterance: what is before its text in its first line."""
     trail: str = ""
-    is_line: bool = False
+    lines: int = 0
+    """Of an utterance: the lines that it has, and that its translation has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def _goes_on(
     text: str, cues: Sequence[Cue], group: Sequence[Unit], unit: Unit, tags: re.Pattern[str]
 ) -> bool:
     last = group[-1]
-    if last.is_line or unit.is_line or len(group) == _MOST_CUES:
+    if last.lines or unit.lines or len(group) == _MOST_CUES:
         return False
     gap = cues[unit.cue].starts - cues[last.cue].ends
     if not -_LONGEST_OVERLAP <= gap < _LONGEST_GAP:
@@ -88,19 +89,21 @@ class Reading:
         self._layout = layout
         self._text = text
         self._cues = cues
-        self._line_starts: dict[int, set[int]] = {}
+        self._line_counts: dict[int, dict[int, int]] = {}
         for group in layout.groups:
             for unit in group:
-                self._line_starts.setdefault(unit.cue, set()).add(unit.start - len(unit.lead))
+                counts = self._line_counts.setdefault(unit.cue, {})
+                counts[unit.start - len(unit.lead)] = unit.lines
 
     def groups(self) -> list[tuple[Unit, ...]]:
         """Return them as the source has them. Raises DocumentError if a cue has changed."""
         lines: dict[int, Iterator[tuple[int, int]]] = {}
         found: list[tuple[Unit, ...]] = []
         for group in self._layout.groups:
-            if group[0].is_line:
+            if group[0].lines:
                 cue = group[0].cue
-                found.append((self._line(group[0], lines.setdefault(cue, self._lines(cue))),))
+                held = lines.setdefault(cue, self._utterances(cue))
+                found.append((self._utterance(group[0], held),))
             else:
                 found.append(tuple(map(self._unit, group)))
         return found
@@ -111,9 +114,9 @@ class Reading:
         trail = self._layout.text[unit.end : source.end]
         return self._within(unit, cue.start, cue.end, lead, trail)
 
-    def _line(self, unit: Unit, lines: Iterator[tuple[int, int]]) -> Unit:
-        """Return the next line of a dialogue that begins and ends as that of the source."""
-        start, end = next(lines, (0, 0))
+    def _utterance(self, unit: Unit, held: Iterator[tuple[int, int]]) -> Unit:
+        """Return the next utterance, which begins and ends as that of the source."""
+        start, end = next(held, (0, 0))
         return self._within(unit, start, end, unit.lead, unit.trail)
 
     def _within(self, unit: Unit, start: int, end: int, lead: str, trail: str) -> Unit:
@@ -122,22 +125,31 @@ class Reading:
             raise DocumentError("corrupt", f"what is around the text of cue {unit.cue + 1} changed")
         return unit._replace(start=start + len(lead), end=max(end - len(trail), start + len(lead)))
 
-    def _lines(self, cue: int) -> Iterator[tuple[int, int]]:
-        """Yield the lines of a dialogue that are segments; with a translation, both as one."""
-        own = self._cues[cue]
-        source = self._layout.cues[cue]
+    def _utterances(self, cue: int) -> Iterator[tuple[int, int]]:
+        """Yield the utterances of a cue that are segments; with a translation, both as one."""
+        own, source = self._cues[cue], self._layout.cues[cue]
         lines = list(lines_of(self._text, own.start, own.end))
         before = list(lines_of(self._layout.text, source.start, source.end))
-        kept = self._line_starts[cue]
-        more = len(lines) - len(before)
-        place = 0
-        for start, end in before:
-            first = lines[place] if place < len(lines) else (0, 0)
-            place += 1
-            if start not in kept:
-                continue
-            doubled = more > 0 and self._text[slice(*first)] == self._layout.text[start:end]
-            if doubled:
-                first = (first[0], lines[place][1])
-                place, more = place + 1, more - 1
-            yield first
+        counts = self._line_counts[cue]
+        left = sum(counts.values())
+        place = index = 0
+        while index < len(before):
+            count = counts.get(before[index][0], 0)
+            following = before[index + count : index + count + 1]
+            left -= count
+            more = len(lines) - place - len(before) + index
+            index, place, first = index + (count or 1), place + (count or 1), place
+            is_doubled = more > left or not self._is_same(lines[place : place + 1], following)
+            if count and more > 0 and is_doubled:
+                place += count
+            if count:
+                yield _as_one(lines[first:place])
+
+    def _is_same(self, new: Sequence[tuple[int, int]], old: Sequence[tuple[int, int]]) -> bool:
+        """Return whether lines of the output are those of the source."""
+        one, other = _as_one(new), _as_one(old)
+        return self._text[slice(*one)] == self._layout.text[slice(*other)]
+
+
+def _as_one(lines: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    return (lines[0][0], lines[-1][1]) if lines else (0, 0)

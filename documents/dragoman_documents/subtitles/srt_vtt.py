@@ -6,6 +6,8 @@ import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from math import isnan
 from typing import Final
 
 from dragoman_documents.codec import (
@@ -14,6 +16,7 @@ from dragoman_documents.codec import (
     Extraction,
     InlineCode,
     Options,
+    Remark,
     Segment,
     layout_of,
 )
@@ -33,10 +36,10 @@ from dragoman_documents.subtitles.text import (
     pieces_of,
     wrapped,
 )
+from dragoman_documents.subtitles.utterances import may_have_utterances, utterances
 from dragoman_text.spans import is_translatable
 
-_DASHES: Final = "-–—‐"
-_DASH: Final = re.compile(rf"[{_DASHES}]\s*")
+_DASH: Final = re.compile(r"[-–—‐]\s*")
 _BLANKS: Final = re.compile(r"[\s\0]+")
 _BREAK: Final = re.compile(r"[\r\n\0]")
 _MARK: Final = "\0"
@@ -70,6 +73,7 @@ class SubtitleCodec:
             tuple(segment for _, segment in kept),
             skeleton(file.text, [(unit.start, unit.end) for group, _ in kept for unit in group]),
             file.encoding,
+            tuple(_remarks(text, cues)),
             layout=Layout(
                 file, text, newline_of(file.text), tuple(cues), tuple(group for group, _ in kept)
             ),
@@ -141,18 +145,27 @@ class SubtitleCodec:
         return spell
 
     def _units(self, text: str, index: int, cue: Cue) -> Iterator[Unit]:
-        if not _is_dialogue(text, cue):
+        lines = self._utterances(text, cue)
+        if not lines:
             yield Unit(index, *self._core(text, cue.start, cue.end))
-            return
+        for each in lines:
+            yield self._utterance(text, index, each)
+
+    def _utterances(self, text: str, cue: Cue) -> list[list[tuple[int, int]]]:
+        """Return the lines of each utterance of a cue; nothing if the cue is one text."""
+        if not may_have_utterances(text, cue.start, cue.end):
+            return []
         lines = list(lines_of(text, cue.start, cue.end))
-        cores = [self._core(text, *line) for line in lines]
-        dashes = [_DASH.match(text, start, end) for start, end in cores]
-        if sum(dash is not None for dash in dashes) < 2:
-            yield Unit(index, *self._core(text, cue.start, cue.end))
-            return
-        for line, (start, end), dash in zip(lines, cores, dashes, strict=True):
-            begin = dash.end() if dash else start
-            yield Unit(index, begin, end, text[line[0] : begin], text[end : line[1]], is_line=True)
+        counts = utterances([self._tags.sub("", text[slice(*line)]).strip() for line in lines])
+        held = iter(lines)
+        return [list(islice(held, count)) for count in counts]
+
+    def _utterance(self, text: str, index: int, lines: Sequence[tuple[int, int]]) -> Unit:
+        first, last = lines[0][0], lines[-1][1]
+        start, end = self._core(text, first, last)
+        dash = _DASH.match(text, start, end)
+        begin = dash.end() if dash else start
+        return Unit(index, begin, end, text[first:begin], text[end:last], len(lines))
 
     def _core(self, text: str, start: int, end: int) -> tuple[int, int]:
         first, last = core(text[start:end], self._tags)
@@ -201,7 +214,8 @@ class SubtitleCodec:
             return
         found = list(zip(group, parts, cues, strict=True))
         if any(
-            changes_cues(_broken(layout.text, *each), layout.text, each[0].end) for each in found
+            changes_cues(_broken(layout.text, *each), layout.text, each[0].end, vtt=self.vtt)
+            for each in found
         ):
             return
         for unit, part, cue in found:
@@ -212,16 +226,15 @@ class SubtitleCodec:
     def _cut(
         self, layout: Layout, group: Sequence[Unit], text: str, whole: str
     ) -> list[Parted] | None:
-        """Return a translation in the cues of its group; a line of a dialogue stays one."""
-        if group[0].is_line:
+        """Return a translation in the cues of its group; an utterance keeps its lines."""
+        if group[0].lines == 1:
             return [Parted(text, None)]
         first = layout.text[group[0].start : group[0].end]
-        if len(group) == 1 and "\n" not in first:
+        if len(group) == 1 and "\n" not in first and not group[0].lines:
             return [Parted(wrapped(text, [first]), None)]
         spelled, _ = self._spelled(layout.text, ((unit.start, unit.end) for unit in group))
-        return cut_again(
-            text, spelled, whole, [layout.text[unit.start : unit.end] for unit in group]
-        )
+        sources = [layout.text[unit.start : unit.end] for unit in group]
+        return cut_again(text, spelled, whole, sources, in_lines=group[0].lines > 0)
 
     def _read_group(
         self, text: str, group: Sequence[Unit], layout: Layout, source: Sequence[Unit]
@@ -238,11 +251,13 @@ class SubtitleCodec:
             yield own._replace(text=spelled, codes=codes)
 
 
-def _is_dialogue(text: str, cue: Cue) -> bool:
-    """Return whether two lines of a cue may begin with a dash; most cues need no closer look."""
-    if text.find("\n", cue.start, cue.end) < 0:
-        return False
-    return sum(text.count(dash, cue.start, cue.end) for dash in _DASHES) > 1
+def _remarks(text: str, cues: Sequence[Cue]) -> Iterator[Remark]:
+    """Yield a remark on the lines whose times players may not read."""
+    odd = [cue.times for cue in cues if isnan(cue.starts)]
+    if odd:
+        line = text.count("\n", 0, odd[0]) + 1
+        detail = "these times are not written as players expect; the line stays as it is"
+        yield Remark(f"line {line}", detail, count=len(odd))
 
 
 def _broken(text: str, unit: Unit, part: str, cue: Parted, newline: str = "\n") -> str:

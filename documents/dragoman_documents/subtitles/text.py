@@ -14,11 +14,20 @@ from typing import Final, NamedTuple
 
 from dragoman_documents.inline_codes import Closing, Opening, Piece, Single
 
-SRT_TAG: Final = re.compile(
-    r"(?i)</?(?:i|b|u|s|font|c|v)(?:[ .][^<>\n]{0,200})?>|\{\\[^{}\n]{1,200}\}"
+_DRAWING: Final = (
+    r"\{(?=\\)[^{}\n]{0,200}?\\p[1-9][0-9]?(?=[\\}])[^{}\n]{0,200}\}"
+    r"(?:[^{]|\{(?![^{}\n]{0,200}?\\p0))*+(?:\{[^{}\n]{0,200}\})?"
+    r"|m(?<![^\s}]m)(?:[ \t]++-?[0-9.]++){2}"
+    r"(?:[ \t]++(?:[mnlbspc]|-?[0-9.]++)(?![^ \t\n{]))++[ \t]*+(?=$|\{)"
 )
-VTT_TAG: Final = re.compile(r"<[^<>\n]{0,1000}>")
-_NAME: Final = re.compile(r"<(/?)([A-Za-z]+)")
+"""Shapes of ASS, between their tags or left over as a line: `m 0 0 l 100 0 100 100`."""
+_PRONUNCIATION: Final = r"<rt(?:[ .][^<>\n]{0,200})?>(?:[^<]|<(?!/?r[tu]))*+(?:</rt>)?"
+SRT_TAG: Final = re.compile(
+    rf"{_DRAWING}|</?(?i:i|b|u|s|font|c|v)(?:[ .][^<>\n]{{0,200}})?>|\{{\\[^{{}}\n]{{1,200}}\}}",
+    re.MULTILINE,
+)
+VTT_TAG: Final = re.compile(rf"{_DRAWING}|{_PRONUNCIATION}|<[^<>\n]{{0,1000}}>", re.MULTILINE)
+_NAME: Final = re.compile(r"<(/?)(?!rt[ .>])([A-Za-z]+)")
 _TAG: Final = re.compile(r"</?[gx][1-9][0-9]{0,5}/?>")
 _CLAUSE: Final = frozenset(",;:.!?…—–、，；：。！？،؛")
 _UNSPACED_RANGES: Final = (
@@ -53,7 +62,7 @@ def core(raw: str, tags: re.Pattern[str]) -> tuple[int, int]:
     while first <= last:
         start, end = _trimmed(raw, start, end)
         opens, closes = found[first].start() == start, found[last].end() == end
-        if opens and partner.get(first, last if closes else None) in {None, last}:
+        if opens and (first not in partner or (closes and partner[first] == last)):
             start = found[first].end()
             if first in partner:
                 end, last = found[last].start(), last - 1
