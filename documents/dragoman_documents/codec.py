@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -17,7 +17,7 @@ Kind = Literal[
 """What a segment is in its document."""
 RemarkKind = Literal[
     "html", "directive", "shortcode", "attribute", "expression", "table", "front_matter", "message",
-    "name", "characters", "check", "option", "encoding",
+    "name", "characters", "check", "option", "unmatched", "encoding",
 ]  # fmt: skip
 """What a remark is about."""
 LEFT: Final[frozenset[RemarkKind]] = frozenset(
@@ -205,5 +205,17 @@ class Regrouping(Protocol):
         """Return the segments of an output, grouped as `before`, the extraction of its source.
 
         Bilingual: each source is followed by its translation, if it has one. Raises DocumentError.
+        """
+        ...
+
+
+@runtime_checkable
+class Naming(Protocol):
+    """A codec with columns, members or keys that `Options` names."""
+
+    def names(self, data: bytes) -> Iterator[Sequence[str]]:
+        """Yield the path of each value that can be named, repeats included. Raises DocumentError.
+
+        `("menu", "title")` is `menu.title`; a column is a path of one name.
         """
         ...

@@ -109,6 +109,14 @@ class TableCodec:
         )
         return Extraction(segments, _skeleton(layout, file.text, found), file.encoding)
 
+    def names(self, data: bytes) -> Iterator[Sequence[str]]:
+        """Yield what can name each column: the cell of the first row, then its number."""
+        text = decoded(data).text
+        found = tuple(rows(text, delimiter_of(text, self.delimiter)))
+        yield from ([name] for name in _names(found) if name and len(name) <= _LONGEST_NAME)
+        width = max((len(row.values) for row in found), default=0)
+        yield from ([str(number + 1)] for number in range(width))
+
     def splice(
         self,
         data: bytes,
@@ -156,7 +164,7 @@ def _names(found: Sequence[Row]) -> list[str]:
 def _columns(
     found: Sequence[Row], width: int, options: Options, *, has_header: bool
 ) -> Iterator[_Column]:
-    """Yield the columns to translate. Raises DocumentError for one that does not exist."""
+    """Yield the columns to translate; of those that are named, the ones that exist."""
     names = _names(found) if has_header else []
     places = {name: index for index, name in reversed(list(enumerate(names)))}
     behind = width
@@ -174,7 +182,8 @@ def _columns(
 
 def _sources(found: Sequence[Row], names: Sequence[str], width: int, options: Options) -> list[int]:
     if options.columns:
-        return list(dict.fromkeys(_source(each, names, width) for each in options.columns))
+        named = (_source(each, names, width) for each in options.columns)
+        return list(dict.fromkeys(each for each in named if each is not None))
     body = found[1:] if names else found
     filled = [index for index, values in enumerate(by_column(body, width)) if _has_text(values)]
     known = frozenset(names)
@@ -186,13 +195,10 @@ def _has_text(values: Sequence[str]) -> bool:
     return _LETTER.search(" ".join(values)) is not None and any(map(is_text, values))
 
 
-def _source(column: str, names: Sequence[str], width: int) -> int:
+def _source(column: str, names: Sequence[str], width: int) -> int | None:
     if column in names:
         return names.index(column)
-    if column.isdecimal() and 0 < int(column) <= width:
-        return int(column) - 1
-    known = f"give a name of its first row, or a number from 1 to {width}"
-    raise DocumentError("wrong_type", f"it has no column {column!r}: {known}")
+    return int(column) - 1 if column.isdecimal() and 0 < int(column) <= width else None
 
 
 def _is_translation(index: int, names: Sequence[str], known: Collection[str]) -> bool:

@@ -92,6 +92,12 @@ class JsonLinesCodec:
         found = at_places(_strings(file.text), layout.indices, layout.count)
         return _extraction(file, layout.count, layout.indices, found)
 
+    def names(self, data: bytes) -> Iterator[Sequence[str]]:
+        """Yield the path of each member, whatever its value is; lists are passed through."""
+        for line in decoded(data).text.split("\n"):
+            if line.strip():
+                yield from _paths(_DECODER.decode(line), ())
+
     def splice(
         self,
         data: bytes,
@@ -168,6 +174,16 @@ def _collect(value: object, path: _Path, held: list[tuple[_Path, str]], depth: i
     elif isinstance(value, list):
         for each in value:
             _collect(each, path, held, depth + 1)
+
+
+def _paths(value: object, path: _Path) -> Iterator[_Path]:
+    if isinstance(value, _Members):
+        for key, each in value:
+            yield (*path, key)
+            yield from _paths(each, (*path, key))
+    elif isinstance(value, list):
+        for each in value:
+            yield from _paths(each, path)
 
 
 CODECS: Final[Mapping[str, Codec]] = {"jsonl": JsonLinesCodec()}

@@ -131,7 +131,13 @@ def forget_files(db: sqlite3.Connection, which: str, values: tuple[object, ...])
         db.executemany(f"DELETE FROM {table} WHERE {column}=?", files)
 
 
-END_FILE: Final = "UPDATE file SET lang=?, reading=?, sha256=?, encoding=?, segments=? WHERE id=?"
+END_FILE: Final = (
+    "UPDATE file SET lang=?, reading=?, sha256=?, encoding=?, segments=?, detail=? WHERE id=?"
+)
+READINGS: Final = (
+    "SELECT path, format, segments, reason IS NOT NULL, CASE WHEN reason IS NULL THEN detail END"
+    " FROM file WHERE run=? AND format IS NOT NULL ORDER BY id"
+)
 FILES_OF_TARGET: Final = (
     "SELECT id FROM file WHERE run=? AND reason IS NULL AND lang IN ('',?) ORDER BY id"
 )

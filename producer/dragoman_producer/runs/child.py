@@ -32,6 +32,7 @@ from dragoman_documents.encodings import Notes, noting
 from dragoman_documents.parts.source import Changed, Part, Source
 from dragoman_documents.putting_back import Spliced, Unwritable, put_back
 from dragoman_producer.runs import ignored
+from dragoman_producer.runs.chosen import Chosen
 from dragoman_producer.runs.frames import ROWS_PER_FRAME, Text, options_of, receive, send
 
 MEMORY_BYTES: Final = 2 * 1024**3
@@ -170,13 +171,14 @@ def _read(request: dict[str, Any]) -> Iterator[object]:
     source, codec, options = _opened(request)
     count, encoding = 0, ""
     remarks = _Remarks()
-    for each in ignored.remarks(codec, options_of(request["options"])):
-        remarks.add(Remark("", each, "option"))
+    remarks.add(*ignored.remarks(codec, options_of(request["options"])))
+    chosen = Chosen(codec, options)
     notes = _notes(source, options)
     for part in _limited(source.parts(), request["seconds"]):
         with noting(notes):
             found = codec.extract(part.data, options)
             part.check(codec, found, options)
+            chosen.look(part.data, found.segments)
         rows = [_row(part, segment) for segment in part.own(found.segments)]
         for first in range(0, len(rows), ROWS_PER_FRAME):
             yield {"rows": rows[first : first + ROWS_PER_FRAME]}
@@ -187,28 +189,29 @@ def _read(request: dict[str, Any]) -> Iterator[object]:
         name = notes.recognised
         detail = f"read as {name}, which was recognised; give --encoding if it is not"
         remarks.add(Remark("", detail, "encoding"))
+    remarks.add(*chosen.remarks())
     yield {
         "by_language": codec.by_language,
         "sha256": source.sha256,
         "encoding": encoding,
         "segments": count,
+        "unmatched": chosen.unmatched(),
         "remarks": remarks.rows(),
     }
 
 
 class _Remarks:
-    """Remarks of a file, one for all that say the same."""
+    """Remarks of a file, one of each kind."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str], Remark] = {}
+        self._found: dict[str, Remark] = {}
 
     def add(self, *remarks: Remark) -> None:
-        """Count remarks; of those that say the same the first one has the place."""
+        """Count remarks; the first one of a kind has the place and the detail."""
         for each in remarks:
-            key = (each.kind, each.detail)
-            before = self._found.get(key)
+            before = self._found.get(each.kind)
             count = each.count + (before.count if before else 0)
-            self._found[key] = replace(before or each, count=count)
+            self._found[each.kind] = replace(before or each, count=count)
 
     def rows(self) -> list[tuple[str, str, str, int]]:
         """Return each as [place, detail, kind, count]."""

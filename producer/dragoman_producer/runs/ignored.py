@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from dragoman_documents import registry
-from dragoman_documents.codec import Codec, Options
+from dragoman_documents.codec import Codec, Options, Remark
 
 _TABLES: Final = frozenset({"csv", "tsv"})
-_FORMATS: Final = {
+FORMATS: Final = {
     "columns": ("--column", _TABLES),
     "in_place": ("--in-place", _TABLES),
     "fields": ("--field", frozenset({"jsonl"})),
@@ -24,15 +24,20 @@ _FORMATS: Final = {
 """Per member of Options its option and the formats that have it."""
 
 
-def remarks(codec: Codec, options: Options) -> Iterator[str]:
-    """Yield a remark for each option that was given and that the format does not have.
+def remarks(codec: Codec, options: Options) -> Iterator[Remark]:
+    """Yield one remark for all options that were given and that the format does not have."""
+    found = list(_ignored(codec, options))
+    if found:
+        detail = f"{', '.join(found)}: {codec.name} has no such option; ignored"
+        yield Remark("", detail, "option", len(found))
 
-    Formats of other packages are not known here, but for what their codecs say.
-    """
+
+def _ignored(codec: Codec, options: Options) -> Iterator[str]:
+    """Yield the options; of formats of other packages only what their codecs say."""
     if options.bilingual and not codec.can_double:
-        yield f"--bilingual does not exist for {codec.name}: the output has the translation alone"
+        yield "--bilingual"
     if codec.name not in registry.ours():
         return
-    for name, (option, formats) in _FORMATS.items():
+    for name, (option, formats) in FORMATS.items():
         if getattr(options, name) and codec.name not in formats:
-            yield f"{option} does not exist for {codec.name} and was ignored"
+            yield option

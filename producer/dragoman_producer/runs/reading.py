@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,7 +150,8 @@ class Reader:
         with self.manifest.writing(lazily=True) as db:
             others = (stored(found.path), file, reading_lang, reading_lang)
             sql.forget_files(db, sql.OTHER_READINGS, others)
-            found_in = (known["sha256"], known["encoding"], known["segments"])
+            unmatched = json.dumps(known["unmatched"]) if known["unmatched"] else None
+            found_in = (known["sha256"], known["encoding"], known["segments"], unmatched)
             db.execute(
                 sql.END_FILE,
                 (reading_lang, self._reading(found, reading_lang), *found_in, file),

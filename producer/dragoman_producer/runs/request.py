@@ -32,6 +32,13 @@ class UnknownGlossary(ValueError):
     """No glossary of this name is stored; the message names it."""
 
 
+class NothingNamed(ValueError):
+    """A name of `columns`, `fields` or `keys` that no document of the run has; the message says so.
+
+    Nothing was submitted.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Translation:
     """How texts are translated: the fields of a job that are the same for all of them."""

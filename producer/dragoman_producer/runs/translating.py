@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -14,6 +15,7 @@ from dragoman_producer.errors import DragomanError
 from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.runs.batching import Glossary
+from dragoman_producer.runs.chosen import Reading, in_no_document
 from dragoman_producer.runs.events import DocumentEnded, Event, Finished, Planned
 from dragoman_producer.runs.extracting import Children, Refused
 from dragoman_producer.runs.outputs import Outputs
@@ -21,7 +23,7 @@ from dragoman_producer.runs.paths import loaded, shown
 from dragoman_producer.runs.planning import Need, PlannedJob, Planner
 from dragoman_producer.runs.reading import UNSUPPORTED, Reader
 from dragoman_producer.runs.report import Report
-from dragoman_producer.runs.request import Request, UnknownGlossary
+from dragoman_producer.runs.request import NothingNamed, Request, UnknownGlossary
 from dragoman_producer.runs.running import PATIENCE_S, Client, Runner
 from dragoman_producer.runs.selecting import MANIFEST, STATE_FOLDER, Found, Selection
 from dragoman_producer.runs.stopping import Stop
@@ -40,8 +42,9 @@ async def run_documents(
 ) -> AsyncIterator[Event]:
     """Translate documents, and yield what happens; the last event is Finished.
 
-    Closing the iterator cancels the run; what is stored stays. Raises UnknownGlossary, FolderBusy,
-    NoFolder, NothingThere, NoSpace and OSError before anything was translated.
+    Closing the iterator cancels the run; what is stored stays. Raises UnknownGlossary,
+    NothingNamed, FolderBusy, NoFolder, NothingThere, NoSpace and OSError before anything was
+    translated.
     """
     glossary = await _glossary(client, request)
     events: asyncio.Queue[Event | None] = asyncio.Queue()
@@ -125,6 +128,7 @@ class _Run:
     async def work(self) -> None:
         """Do the run; an outage or a full disk ends it with what is done by then."""
         await self._reader.read_all(self._selection)
+        self._check_names()
         planned = self._plan()
         if self._request.dry_run:
             self._emit(Finished(0, None, {**self._totals(), "planned": asdict(planned)}))
@@ -149,6 +153,19 @@ class _Run:
         await self._cancel_if_asked()
         self._copy_others()
         self._finish(time.monotonic() - began)
+
+    def _check_names(self) -> None:
+        """Refuse names that no document has: a typing error would leave all in its source."""
+        reading = self._request.reading
+        if not (reading.columns or reading.fields or reading.keys) or self._stop.asked.is_set():
+            return
+        rows = self._manifest.rows(sql.READINGS, (self._id,))
+        found = (
+            Reading(shown(path), name, segments, refused, json.loads(chosen) if chosen else None)
+            for path, name, segments, refused, chosen in rows
+        )
+        if (why := in_no_document(found, reading)) is not None:
+            raise NothingNamed(why)
 
     async def _translate(self) -> None:
         """Submit what is missing; then, once more and singly, what may succeed now."""

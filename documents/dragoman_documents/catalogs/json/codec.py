@@ -163,6 +163,11 @@ class Json:
         locale = self._locale(found)
         return _extraction(file, layout.count, layout.indices, values, (), locale=locale)
 
+    def names(self, data: bytes) -> Iterator[Sequence[str]]:
+        """Yield the path of each string value that the format may have texts in."""
+        found = (each.path for each in strings(decoded(data).text))
+        yield from ([str(step) for step in path] for path in found if self.is_wanted(path))
+
     def splice(
         self,
         data: bytes,

@@ -17,6 +17,7 @@ from dragoman_documents.catalogs.yaml.plurals import (
 )
 from dragoman_documents.catalogs.yaml.scanning import (
     Scalar,
+    scalars,
     scalars_and_plurals,
     spelled,
 )
@@ -87,6 +88,10 @@ class Yaml:
         if len(found) != layout.count + moved:
             raise DocumentError("corrupt", "the output has other strings than its source")
         return _extraction(file, layout.count, layout.indices, units, ())
+
+    def names(self, data: bytes) -> Iterator[Sequence[str]]:
+        """Yield the path of each string value."""
+        yield from (each.path for each in scalars(decoded(data).text, ()))
 
     def splice(
         self,

@@ -23,7 +23,7 @@ from dragoman_documents.inline_codes import rendered
 from dragoman_documents.markup.markdown.bilingual import Doubling
 from dragoman_documents.markup.markdown.escaping import is_punctuation, spelled
 from dragoman_documents.markup.markdown.extracting import Extracting, Slot
-from dragoman_documents.markup.markdown.front_matter import Value
+from dragoman_documents.markup.markdown.front_matter import Value, front_matter, paths
 from dragoman_documents.markup.markdown.html_blocks import HtmlSlots, replacements
 from dragoman_documents.markup.markdown.raw_counts import labels, raw_counts
 from dragoman_documents.markup.markdown.titles import spelled_title
@@ -77,6 +77,12 @@ class Markdown:
             remarks=tuple(found.remarks()),
             layout=_Layout(file, source, tuple(found.slots), tuple(found.html)),
         )
+
+    def names(self, data: bytes) -> Iterator[Sequence[str]]:
+        """Yield the path of each string in the front matter. Raises DocumentError."""
+        source = decoded(data).text.encode()
+        if (found := front_matter(source)) is not None:
+            yield from paths(source, found)
 
     def splice(
         self,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from dragoman_documents.catalogs.key_patterns import is_selected
 from dragoman_documents.catalogs.yaml.scanning import Scalar, scalars
 from dragoman_documents.catalogs.yaml.spelling import spelled as spelled_scalar
-from dragoman_documents.codec import Options
+from dragoman_documents.codec import DocumentError, Options
 from dragoman_documents.markup.markdown.attributes import has_prose
 from dragoman_documents.markup.markdown.toml_strings import TomlString, strings
 from dragoman_documents.markup.markdown.toml_strings import spelled as spelled_string
@@ -102,15 +104,32 @@ def values(source: bytes, found: FrontMatter, options: Options) -> Values:
     text = source[found.start : found.end].decode()
     keys = (*site(options.site).metadata, *options.keys)
     done, end, made = 0, found.start, Values([], [])
-    for each in strings(text) if found.is_toml else scalars(text, ()):
+    for each in _all(text, found):
         start = end + len(text[done : each.start].encode())
         end = start + len(text[each.start : each.end].encode())
         done = each.end
         if _is_chosen(each, keys):
             made.chosen.append(Value(start, end, each.text, each))
-        elif not _NO_TEXT.match(each.path[-1]) and has_prose(each.text, least=3):
+        elif not any(map(_NO_TEXT.match, each.path[-1:])) and has_prose(each.text, least=3):
             made.left.append(start)
     return made
+
+
+def paths(source: bytes, found: FrontMatter) -> Iterator[Sequence[str]]:
+    """Yield the path of each string in front matter, and of its list if it is an item of one.
+
+    Nothing in front matter that cannot be read.
+    """
+    text = source[found.start : found.end].decode()
+    with suppress(DocumentError):
+        for each in _all(text, found):
+            yield each.path
+            if len(each.path) > 1 and each.path[-1].isdigit():
+                yield each.path[:-1]
+
+
+def _all(text: str, found: FrontMatter) -> Iterable[Scalar | TomlString]:
+    return strings(text) if found.is_toml else scalars(text, ())
 
 
 def _is_chosen(value: Scalar | TomlString, keys: tuple[str, ...]) -> bool:

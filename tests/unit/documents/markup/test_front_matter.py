@@ -147,5 +147,9 @@ def test_a_sentence_that_begins_with_an_object_is_text() -> None:
     assert texts('{"title": "A title"} is the answer.\n') == ['{"title": "A title"} is the answer.']
 
 
+def test_a_scalar_between_rules_harms_nothing() -> None:
+    assert texts('---\n"a: b and some more"\n---\n\nText\n') == ["Text"]
+
+
 def test_a_rule_between_paragraphs_begins_no_front_matter() -> None:
     assert texts("  ---\n\ntitle: A text\n\n---\n") == ["title: A text"]

@@ -168,20 +168,21 @@ async def test_the_encoding_that_is_given_is_read_and_written(folder: Path) -> N
     assert (document["output_encoding"], document["issues"]) == ("koi8-r", [])
 
 
-async def test_options_that_a_format_does_not_have_are_remarked_on(folder: Path) -> None:
+async def test_options_that_a_format_does_not_have_are_one_remark(folder: Path) -> None:
     (folder / "in/a.csv").write_text("name\nOne cat\n")
     (folder / "in/a.json").write_text('{"a": "One cat"}')
     (folder / "in/a.txt").write_text("One cat")
-    reading = Reading(columns=("name",), keys=("a",), fields=("a",), bilingual=True, headings=True)
+    reading = Reading(columns=("name",), keys=("a",), bilingual=True, headings=True)
     await translated(folder, to="de", reading=reading)
     found = json.loads((folder / "out/report.json").read_text())["documents"]
     ignored = {
-        each["format"]: [" ".join(issue["detail"].split()[:2]) for issue in each["issues"]]
+        each["format"]: [
+            (i["kind"], i["count"], i["detail"].split(": ")[0]) for i in each["issues"]
+        ]
         for each in found
     }
-    context = "--context headings"
     assert ignored == {
-        "csv": ["--bilingual does", "--field does", "--key does", context],
-        "json": ["--bilingual does", "--column does", "--field does", context],
-        "txt": ["--column does", "--field does", "--key does", context],
+        "csv": [("option", 3, "--bilingual, --key, --context headings")],
+        "json": [("option", 3, "--bilingual, --column, --context headings")],
+        "txt": [("option", 3, "--column, --key, --context headings")],
     }
