@@ -363,9 +363,11 @@ class Blocks:
         if b"|" in above or _SEPARATOR.match(above) or any(map(_SEPARATOR.match, lines)):
             self._hide_bars(start, rows.end())
             return rows.end()
+        if not self._begins_paragraph(match):
+            return rows.end()
         if all(line.endswith(b"|") and len(line) > 1 for line in lines):
             self._table(rows.start(), rows.end())
-        elif all(line[1:2] in (b" ", b"") for line in lines):
+        elif all(line[1:2] in (b" ", b"") and b"|" not in line[1:] for line in lines):
             self._verses(rows.start(), rows.end())
         return rows.end()
 
@@ -377,6 +379,7 @@ class Blocks:
                     self._masks.text[slice(*code.span())] = code[0].replace(b"|", b"x")
 
     def _verses(self, start: int, end: int) -> None:
+        self._masks.text[start] = ord("-")
         for each in re.compile(rb"^[ \t>]*\|", re.MULTILINE).finditer(self._text, start, end):
             self._masks.text[each.end() - 1] = ord("-")
 
@@ -405,12 +408,14 @@ class Blocks:
     # --- lines ------------------------------------------------------------------------------------
 
     def _hidden(self, match: re.Match[bytes]) -> None:
-        if not match["hidden"].startswith(b"% ") or self._begins_paragraph(match.start()):
+        if not match["hidden"].startswith(b"% ") or self._begins_paragraph(match):
             self._hide(match, "hidden")
 
-    def _begins_paragraph(self, start: int) -> bool:
+    def _begins_paragraph(self, match: re.Match[bytes]) -> bool:
         """Return whether a line begins a paragraph, or continues lines of comments."""
-        end = max(0, start - 1)
+        if match["prefix"].strip(b" \t>"):
+            return True
+        end = max(0, match.start() - 1)
         above = self._text[self._text.rfind(b"\n", 0, end) + 1 : end].strip(b" \t>\r")
         return not above or above.startswith(b"%")
 

@@ -47,7 +47,7 @@ _MARK: Final = "\ufdd0"
 _END: Final = "\ufdd1"
 """Around line breaks while a translation is written: characters that no text may have."""
 _BLOCK_BREAK: Final = re.compile(
-    rf"{_MARK}[^{_END}]*{_END}(?={_BEGINNING})|(?<=[\\ \t]){_MARK}[^{_END}]*{_END}"
+    rf"{_MARK}[^{_END}]*{_END}(?=[ \t]*{_BEGINNING})|(?<=[\\ \t]){_MARK}[^{_END}]*{_END}"
 )
 _MARKS: Final = re.compile(f"[{_MARK}{_END}]")
 _START: Final = re.compile(r"#|~[ \t]|%%|\[[^\[\]\r\n]+\]:")
@@ -96,7 +96,13 @@ class _Part:
 
     @property
     def breaks(self) -> bool:
+        """Whether it begins with a line break."""
         return self.kind == "single" and self.raw.lstrip("\\ ")[:1] in ("\n", "\r")
+
+    @property
+    def ends_line(self) -> bool:
+        """Whether what follows begins a line."""
+        return self.kind == "single" and self.raw.rstrip(" \t>")[-1:] in ("\n", "\r")
 
 
 class Spelled:
@@ -375,11 +381,11 @@ def _parts(text: str, codes: Sequence[InlineCode]) -> list[_Part]:
 
 def _holds(parts: Sequence[_Part]) -> bool:
     """Return whether Markdown reads these parts as they are."""
-    if not parts or parts[0].breaks or parts[-1].breaks:
+    if not parts or parts[0].breaks or parts[-1].ends_line:
         return False
     for index, part in enumerate(parts[1:]):
         before = parts[index]
-        if part.breaks and before.breaks:
+        if part.breaks and before.ends_line:
             return False
         if before.kind == "open" and part.kind == "close" and not before.raw.startswith("<"):
             return False
@@ -427,7 +433,7 @@ def _escapes(
         found[len(text) - 1] = "\\!"
     if before is not None and before.raw.endswith("]") and text[0] in ":(":
         found[0] = _escape(text[0], around)
-    if (before is None and around.begins_line) or (before is not None and before.breaks):
+    if (before is None and around.begins_line) or (before is not None and before.ends_line):
         found |= _line_escapes(text, around)
     if around.heading:
         # Attributes at the end of a heading: no backslash prevents them.

@@ -24,6 +24,7 @@ from dragoman_documents.inline_codes import (
     Single,
     composed,
 )
+from dragoman_documents.markup.html.reader import Page
 from dragoman_documents.markup.markdown import html_blocks as markdown_blocks
 from dragoman_documents.markup.markdown.escaping import escaped_lookalike
 from dragoman_documents.markup.markdown.events import (
@@ -223,12 +224,24 @@ class Extracting:
             self.segments.append(Segment(text, place, "metadata", codes, doubled=False))
 
     def _add_html(self, block: Html) -> None:
+        """Add a block of HTML up to the first line of other syntax in it."""
+        self._add_attributes(block.start)
         page, is_translated = markdown_blocks.page_of(block, self.source)
         if not page.segments:
             return
         if self.mdx or not is_translated:
             self._left.append(self._place(block.start))
             return
+        behind = self._other_syntax_in(block)
+        if behind == block.end:
+            self._add_page(block, page)
+            return
+        first, rest = block._replace(end=behind), block._replace(start=behind)
+        self._add_page(first, markdown_blocks.page_of(first, self.source)[0])
+        if markdown_blocks.page_of(rest, self.masks.text)[0].segments:
+            self._left.append(self._place(behind))
+
+    def _add_page(self, block: Html, page: Page) -> None:
         first = len(self.slots)
         self.html.append(HtmlSlots(block.start, block.end, page, first))
         self._inner.update(range(first, first + len(page.segments)))
@@ -238,6 +251,14 @@ class Extracting:
             done = max(done, place.start)
             self.slots.append(Slot(start, start))
             self.segments.append(segment._replace(place=self._place(start), headings=self._above()))
+
+    def _other_syntax_in(self, block: Html) -> int:
+        """Return where the first line of other syntax in a block of HTML begins, or its end."""
+        marks = self.masks.within(block.start, block.end)
+        place = next((mark.start for mark in marks if mark.kind == "line"), block.end)
+        if self._attributes and self._attributes[0].start < place:
+            place = self._attributes[0].start
+        return place if place == block.end else self.masks.text.rfind(b"\n", 0, place) + 1
 
     def _add_titles(self, found: Iterable[Title]) -> None:
         for title in found:
@@ -322,7 +343,8 @@ def _code(index: int, tokens: Sequence[Token], closings: Mapping[int, str], sour
     raw = source[token.start : token.end].decode()
     if token.kind == "open":
         return Opening(raw, closings[index])
-    if token.kind == "hard" and (prefix := _PREFIX.match(source, token.end)):
+    last = index + 1 == len(tokens)
+    if raw.endswith(("\n", "\r")) and not last and (prefix := _PREFIX.match(source, token.end)):
         end = min(prefix.end(), tokens[index + 1].start)
         return Single(raw + source[token.end : end].decode())
     return Single(raw)

@@ -38,7 +38,7 @@ class HtmlSlots(NamedTuple):
     """Index of its first segment in the document."""
 
 
-def page_of(block: Html, source: bytes) -> tuple[Page, bool]:
+def page_of(block: Html, source: bytes | bytearray) -> tuple[Page, bool]:
     """Return the segments of a block, and whether they can be translated."""
     text = source[block.start : block.end].decode()
     page = read_page(text, xml=False)

@@ -23,9 +23,10 @@ from dragoman_documents.codec import RemarkKind
 from dragoman_documents.markup.markdown.attributes import attributes, has_other_text
 from dragoman_documents.markup.markdown.titles import Syntax, Title
 
-MarkKind = Literal["code", "open", "close", "before", "after", "hidden"]
-"""`code`: a single code; `open` and `close`: the ends of a pair; `before` and `after`: a part of
-the code that follows or precedes; `hidden`: what is spelled otherwise for the parser alone."""
+MarkKind = Literal["code", "line", "open", "close", "before", "after", "hidden"]
+"""`code`: a single code; `line`: lines of other syntax, which stay lines; `open` and `close`: the
+ends of a pair; `before` and `after`: a part of the code that follows or precedes; `hidden`: what is
+spelled otherwise for the parser alone."""
 _VISIBLE: Final = re.compile(rb"[^\r\n]")
 _VISIBLE_LINE: Final = re.compile(rb"[^\r\n]+")
 
@@ -72,7 +73,7 @@ class Masks:
 
     def _hide(self, start: int, end: int, content: bytes) -> None:
         self.text[start:end] = content
-        self.marks.append(Mark(start, end, "code"))  # for one that continues a paragraph
+        self.marks.append(Mark(start, end, "line"))  # for one that continues a paragraph
 
     def title(self, start: int, end: int) -> None:
         """Let the text at the end of a hidden line be a title."""
@@ -85,7 +86,7 @@ class Masks:
         self.text[first:end] = _VISIBLE.sub(b" ", self.source[first:end])
         if first > start:
             self.line(start, first)
-            self.marks[-1] = Mark(start, end, "code")
+            self.marks[-1] = Mark(start, end, "line")
 
     def blank(self, start: int, end: int) -> None:
         """Hide what the parser must not see at all."""

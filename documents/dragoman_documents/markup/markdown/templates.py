@@ -44,7 +44,8 @@ def tags(text: bytes, skipped: Sequence[tuple[int, int]], code: frozenset[str]) 
         if end is None:
             continue
         name = _name(text, start)
-        closing = _closing(text, start, end, name, code, missing)
+        is_tag = opening[0] != b"{{"
+        closing = _closing(text, start, end, name, code, missing) if is_tag else None
         yield Tag(start, closing or end, name, closing is not None)
         place = closing or end
 

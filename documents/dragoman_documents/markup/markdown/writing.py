@@ -274,14 +274,23 @@ def inner_end(unit: Unit) -> int:
 
 @cache
 def _default(syntax: str, *, mdx: bool, heading: bool) -> Callable[[str], str]:
-    """Return how a dialect needs a text spelled; a source that has it otherwise keeps that."""
+    """Return how a dialect needs a text spelled; a source that has it otherwise keeps that.
+
+    What is syntax only sometimes has no spelling of its own: each source's is kept.
+    """
     if not syntax:
         return str
+    brace = "&#123;" if heading else "\\{"
+
+    def spelled(found: re.Match[str]) -> str:
+        if found[0] in syntax:
+            return "\0" + found[0]
+        return brace if found[0] == "{" else "\\" + found[0]
+
     characters = rf"[{re.escape(syntax)}]"
-    pattern = re.compile(f"{_NO_TEXT.pattern}|{characters}" if mdx else characters)
-    if not heading:
-        return partial(pattern.sub, r"\\\g<0>")
-    return partial(pattern.sub, lambda each: "&#123;" if each[0] == "{" else "\\" + each[0])
+    return partial(
+        re.compile(f"{_NO_TEXT.pattern}|{characters}" if mdx else characters).sub, spelled
+    )
 
 
 def _is_literal(unit: Unit, source: bytes, default: Callable[[str], str]) -> bool:

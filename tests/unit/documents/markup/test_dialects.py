@@ -163,6 +163,7 @@ def test_a_paragraph_keeps_its_lines_where_words_end(text: str, written: str) ->
         ("mkdocs", "text", "~5 - ~6, a == b == c, 2^3", "~5 - ~6, a == b == c, 2^3"),
         ("mkdocs", "# text", "a \\", "# a \\\\"),
         ("mkdocs", "==b== text", "==b== c", "==b== c"),
+        ("quarto", r"\~10 ~ text", r"~10 ~ c", r"\~10 ~ c"),
         ("jekyll", "text", "a | b", "a \\| b"),
         ("jekyll", "# text", "a | b", "# a | b"),
         ("jekyll", "text | text", "a | b", "a | b"),
@@ -226,6 +227,7 @@ def test_a_page_of_odd_spelling_is_itself_again(name: str, document: str) -> Non
     [
         ("b   a\n:", "[de] b   a :", "[de] b   a :"),
         (". -\ra\ra", "Zz . - a a", "Zz . - a\ra"),
+        ("a  -\naaa", "[de] a  - aaa", "[de] a  - aaa"),
         ("a}aaa\n1.\n c", "Zz a}aaa 1. c", "Zz a}aaa 1.\n c"),
     ],
 )
@@ -235,6 +237,40 @@ def test_a_line_break_is_never_a_hard_one_or_the_end_of_another_block(
     codec, data = registry.codec("markdown"), f"{source}\n".encode()
     found = codec.extract(data, ENGLISH)
     assert codec.splice(data, found, [text], ENGLISH).decode() == f"{written}\n"
+
+
+@pytest.mark.parametrize(
+    ("site", "document", "texts"),
+    [
+        # lines of other syntax that continue a paragraph stay lines
+        ("mkdocs", "> a\n>     ///\n> b\n", ["a<x1/>b"]),
+        (None, "a\n    $$\n\n$$\n", ["a<x1/>"]),
+        # bars are lines of verse or a table only where they begin a paragraph
+        (None, " | a\n|\n", ["a"]),
+        (None, "|a\na\n|\n", ["|a a |"]),
+        ("mkdocs", "a\n    |aa|\n", ["a |aa|"]),
+        # what only looks like the definition of a link is text
+        (None, "[ref]: a b\n\n[x][ref]\n", ["[ref]: a b", "x"]),
+        (None, "[ref]:\n\n[ref] c\n", ["[ref]:", "[ref] c"]),
+        (None, "[a b]: {{ x y }}/u\n\nc [d][a b]\n", ["c <g1>d</g1>"]),
+        # a template of another kind closes none
+        ("hugo", "{{ highlight }}\n{{< /highlight >}} a\n", ["<x1/> a"]),
+        # blocks of HTML end at the first line of other syntax
+        ("jekyll", '<div>a\n{: title="b"}\n', ["a", "b"]),
+        ("mkdocs", '<div>\nbcd\n```js title="a b"\nx\n```\n</div>\n', ["bcd", "a b"]),
+    ],
+)
+def test_what_random_pages_found_reads_back(
+    site: str | None, document: str, texts: list[str]
+) -> None:
+    options = replace(ENGLISH, site=site)
+    codec, data = registry.codec("markdown"), document.encode()
+    found = codec.extract(data, options)
+    sent: list[str | None] = [each.text for each in found.segments]
+    assert sent == texts
+    assert codec.splice(data, found, sent, options) == data
+    marked = put_back(codec, data, found, [f"[de] {text}" for text in texts], options)
+    assert (marked.tags, marked.changed) == ([], [])
 
 
 @given(st.lists(_pieces, max_size=25), st.sampled_from(["markdown", "mdx"]))
@@ -252,7 +288,7 @@ def test_every_document_is_itself_again(pieces: list[str], name: str) -> None:
         ("mdx", "We\nimport it all.\n", ["We import it all."]),
         ("markdown", "> ```\n> code\n\n!!! note\n\n    Body\n", ["Body"]),
         ("markdown", "Ratio a:b:c at 12:30:45 (x{y}) and f(){z} [[1]](u)\n", None),
-        ("markdown", "Text\n    {: .x}\n", ["Text <x1/>"]),
+        ("markdown", "Text\n    {: .x}\n", ["Text<x1/>"]),
     ],
 )
 def test_text_that_looks_like_other_syntax_is_sent(
