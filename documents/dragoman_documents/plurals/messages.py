@@ -43,6 +43,15 @@ class PluralText:
         return found if self.put_back(found) == text else text
 
 
+MORE_FORMS: Final = "its forms are those of the source; add the other ones of the language"
+_MANY: Final = frozenset({"one", "other"})
+
+
+def needs_more_forms(options: Options) -> bool:
+    """Return whether the target language has other forms than for one and for many."""
+    return not _target(options, ordinal=False) <= _MANY
+
+
 def is_known(
     categories: Collection[str],
     options: Options,

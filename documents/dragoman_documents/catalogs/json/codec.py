@@ -11,6 +11,7 @@ from typing import Final
 from dragoman_documents.catalogs.json.plurals import (
     PluralKeys,
     has_count,
+    old_plurals,
     plural_keys,
     run_at,
     sizes,
@@ -34,14 +35,15 @@ from dragoman_documents.inline_codes import (
     of_text,
     rendered,
 )
-from dragoman_documents.plurals.icu.messages import Message, parsed
+from dragoman_documents.plurals.icu.messages import NO_MESSAGE, Message, parsed
 from dragoman_documents.plurals.icu.parsing import has_arms
+from dragoman_documents.plurals.intervals import Intervals, intervals
+from dragoman_documents.plurals.messages import MORE_FORMS, needs_more_forms
 from dragoman_documents.splicing import Replacement, replaced, skeleton
 from dragoman_documents.values import is_text, place_of
 
 _CHROME: Final = re.compile(r"\$(?:[A-Za-z0-9_@]+\$|[1-9]|\$+)")
 """Placeholders of Chrome's messages, `$name$` and `$1`, and `$$` for a dollar sign."""
-_NO_ICU: Final = "ICU messages that cannot be translated are left as they are"
 _NO_MESSAGE: Final = "its plural keys are translated as they are; check those the language needs"
 
 
@@ -51,7 +53,7 @@ class _Value:
 
     string: String
     segments: tuple[Segment, ...]
-    message: Message | None = None
+    message: Message | Intervals | None = None
 
     @property
     def start(self) -> int:
@@ -142,6 +144,7 @@ class Json:
             if unit.segments:
                 indices.append(index)
                 values.append(unit)
+        remarks += self._remarks(found, values, options)
         return _extraction(file, len(found), indices, values, remarks, locale=self._locale(found))
 
     def extract_like(self, data: bytes, options: Options, before: Extraction) -> Extraction:
@@ -205,10 +208,22 @@ class Json:
                     if (value := self._value(found[place], options)) is not None:
                         yield place, value
                         if not value.segments and value.message is None:
-                            remarks.append(Remark(_place(found[place]), _NO_ICU, "message"))
+                            remarks.append(Remark(_place(found[place]), NO_MESSAGE, "message"))
                 if selected and has_count(run):
                     remarks.append(Remark(_place(run[0]), _NO_MESSAGE))
             index += len(run) or 1
+
+    def _remarks(
+        self, found: Sequence[String], values: Sequence[_Unit], options: Options
+    ) -> Iterator[Remark]:
+        """Yield messages with too few forms: intervals, and `item_plural` of old versions."""
+        if self.plural_keys and needs_more_forms(options):
+            for each in values:
+                if isinstance(each, _Value) and isinstance(each.message, Intervals):
+                    yield Remark(_place(each.string), MORE_FORMS)
+            for string in old_plurals(found):
+                if self._is_selected(string, options):
+                    yield Remark(_place(string), MORE_FORMS)
 
     def _locale(self, found: Sequence[String]) -> tuple[int, int] | None:
         """Return where the language of the texts is."""
@@ -221,13 +236,17 @@ class Json:
         return not options.keys or is_selected([str(each) for each in string.path], options.keys)
 
     def _again(self, string: String, before: _Value, options: Options) -> _Value:
-        return self._text(string) if before.message is None else _message(string, options)
+        if before.message is None:
+            return self._text(string)
+        return self._value(string, options) or _message(string, options)
 
     def _value(self, string: String, options: Options) -> _Value | None:
         if not self._is_selected(string, options):
             return None
         if self.by_language and has_arms(string.value):
             return _message(string, options)
+        if self.plural_keys and (found := intervals(string.value)) is not None:
+            return _Value(string, found.segments(_place(string)), found)
         return self._text(string) if is_text(string.value) else None
 
     def _text(self, string: String) -> _Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -186,6 +186,16 @@ def run_at(found: Sequence[String], index: int, text: str) -> list[String]:
             break
         run.append(each)
     return run
+
+
+def old_plurals(found: Sequence[String]) -> Iterator[String]:
+    """Yield the plural forms of messages with two: `item` and `item_plural`."""
+    keys = {each.path for each in found}
+    for each in found:
+        name = str(each.path[-1]) if each.path else ""
+        base = name.removesuffix("_plural")
+        if base != name and (*each.path[:-1], base) in keys and is_text(each.value):
+            yield each
 
 
 def has_count(run: Sequence[String]) -> bool:

@@ -8,17 +8,21 @@ from typing import Final
 
 from dragoman_documents.catalogs.apple import strings as strings_lines
 from dragoman_documents.catalogs.properties import lines as properties_lines
+from dragoman_documents.catalogs.properties.choices import NO_CHOICE, Choice, choice, has_choice
 from dragoman_documents.catalogs.properties.entries import Entry
 from dragoman_documents.codec import (
     Codec,
     Extraction,
     Options,
+    Remark,
     Segment,
     layout_of,
 )
 from dragoman_documents.encodings import Decoded
 from dragoman_documents.inline_codes import fits, of_text, rendered
-from dragoman_documents.plurals.icu.messages import Message, parsed
+from dragoman_documents.plurals.icu.messages import NO_MESSAGE, Message, parsed
+from dragoman_documents.plurals.icu.parsing import has_arms
+from dragoman_documents.plurals.messages import MORE_FORMS, needs_more_forms
 from dragoman_documents.splicing import Replacement, replaced, skeleton
 from dragoman_text.spans import is_translatable
 
@@ -29,7 +33,7 @@ class _Value:
 
     entry: Entry
     segments: tuple[Segment, ...]
-    message: Message | None = None
+    message: Message | Choice | None = None
     doubled: bool = False
     """Whether apostrophes are doubled, as Java's MessageFormat has it."""
 
@@ -95,6 +99,7 @@ class KeyValueCodec:
                 *(value.fixed for value in kept),
             ),
             file.encoding,
+            tuple(self._remarks(values, options)),
             layout=_Layout(file, kept),
         )
 
@@ -121,10 +126,26 @@ class KeyValueCodec:
             return data
         return layout.file.encoded(replaced(layout.file.text, changes), self.fallback)
 
+    def _remarks(self, values: Sequence[_Value], options: Options) -> Iterator[Remark]:
+        for each in values:
+            if each.message is None and self._is_message(each.entry.value):
+                detail = NO_MESSAGE if has_arms(each.entry.value) else NO_CHOICE
+                yield Remark(each.entry.key, detail, "message")
+            elif isinstance(each.message, Choice) and needs_more_forms(options):
+                yield Remark(each.entry.key, MORE_FORMS)
+
+    def _is_message(self, value: str) -> bool:
+        return has_arms(value) or (self.message_format and has_choice(value))
+
+    def _message(self, value: str, options: Options) -> Message | Choice | None:
+        if self.message_format and has_choice(value):
+            return choice(value)
+        return parsed(value, options)
+
     def _value(self, entry: Entry, options: Options) -> _Value:
-        message = parsed(entry.value, options)
-        if message is not None:
-            return _Value(entry, message.segments(entry.key), message)
+        message = self._message(entry.value, options)
+        if message is not None or self._is_message(entry.value):
+            return _Value(entry, message.segments(entry.key) if message else (), message)
         doubled = self.message_format and properties_lines.is_message_format(entry.value)
         core = entry.value.strip()
         text, codes = of_text(core.replace("''", "'") if doubled else core)

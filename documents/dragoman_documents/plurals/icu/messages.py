@@ -40,6 +40,7 @@ from dragoman_documents.plurals.rules import restored
 from dragoman_documents.spelling import Spelling
 from dragoman_text.spans import is_translatable
 
+NO_MESSAGE: Final = "ICU messages that cannot be translated are left as they are"
 _LONGEST: Final = 65_536
 """Characters of a message; a longer one is text that happens to look like one."""
 
