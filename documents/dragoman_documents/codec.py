@@ -94,7 +94,7 @@ class Segment(NamedTuple):
     codes: tuple[InlineCode, ...] = ()
     max_chars: int | None = None
     state: State = "empty"
-    """Only of formats with a place for translations (`Codec.has_targets`)."""
+    """Only where there is a place for translations (`Codec.has_targets`, columns of tables)."""
     target: str | None = None
     """The translation that the document holds, with the same tags; None if there is none."""
     plural: str | None = None

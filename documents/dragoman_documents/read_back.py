@@ -45,12 +45,12 @@ def differing(
         raise SkeletonDiffers(
             f"the output has {len(again.segments)} segments, its source {len(extraction.segments)}"
         )
-    held = (_held(each, targets=codec.has_targets) for each in again.segments)
-    wanted = (
-        _wanted(each, text, targets=codec.has_targets)
-        for each, text in zip(extraction.segments, texts, strict=True)
+    given = zip(again.segments, extraction.segments, texts, strict=True)
+    pairs = enumerate(
+        (_held(found, targets=targets), _wanted(source, text, targets=targets))
+        for found, source, text in given
+        for targets in (codec.has_targets or source.target is not None,)
     )
-    pairs = enumerate(zip(held, wanted, strict=True))
     return [index for index, (a, b) in pairs if a != b and _words(a) != _words(b)]
 
 

@@ -14,6 +14,10 @@ _IDENTIFIER: Final = re.compile(
 )
 """One word of ASCII with a digit or a mark inside it: `user_id`, `a/b.png`, `2026-01-01T10:00Z`."""
 
+_OPERAND: Final = r"""(?:\$?[A-Z]{1,3}(?:\$?[0-9]|:)|[A-Za-z_.][\w.]*+[(|!]|[0-9]|["'({])"""
+_FORMULA: Final = re.compile(rf"=[ \t]*+[+-]?{_OPERAND}")
+_COMPUTED: Final = re.compile(r"=|[@+-][^\s(|]{1,40}+[(|]")
+
 _LONGEST_IDENTIFIER: Final = 200
 _LONGEST_PLACE: Final = 200
 Value = TypeVar("Value")
@@ -25,6 +29,16 @@ def is_text(value: str) -> bool:
     if len(core) <= _LONGEST_IDENTIFIER and _IDENTIFIER.fullmatch(core):
         return False  # asked first: it is far cheaper
     return is_translatable(core)
+
+
+def is_formula(value: str) -> bool:
+    """Return whether a value is a formula of a spreadsheet: `=A1+1`, `=SUM(A:A)`, `="x"&B2`."""
+    return value.startswith("=") and _FORMULA.match(value) is not None
+
+
+def computes(value: str) -> bool:
+    """Return whether a spreadsheet that opens a value in a CSV file may take it for a formula."""
+    return _COMPUTED.match(value) is not None
 
 
 def place_of(path: Sequence[str | int]) -> str:

@@ -1,9 +1,8 @@
-"""CSV and TSV: cells of columns, into new columns named `title.de` or in place."""
+"""CSV and TSV: cells of columns, into columns of the target language or in place."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -19,30 +18,17 @@ from dragoman_documents.codec import (
 from dragoman_documents.encodings import Decoded, decoded
 from dragoman_documents.inline_codes import fits, of_text, rendered
 from dragoman_documents.splicing import Replacement, replaced
+from dragoman_documents.tables.columns import LONGEST_NAME, Column, columns, has_header, names_of
 from dragoman_documents.tables.scanning import (
     Cell,
     Row,
-    by_column,
     check_padding,
     delimiter_of,
     rows,
     spelled,
 )
-from dragoman_documents.values import is_text
+from dragoman_documents.values import computes, is_formula, is_text
 from dragoman_text.spans import is_translatable
-
-_OF_LANGUAGE: Final = re.compile(r"(?P<base>.+)\.[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8}){0,3}")
-_LETTER: Final = re.compile(r"[^\W\d_]")
-_LONGEST_NAME: Final = 64
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """A column to translate, and the one for its translations: behind the table if it is new."""
-
-    source: int
-    name: str
-    target: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +37,10 @@ class _Layout:
     delimiter: str
     has_header: bool
     rows: tuple[Row, ...]
-    columns: tuple[_Column, ...]
+    columns: tuple[Column, ...]
     width: int
     """Number of cells of the longest row."""
-    language: str
-    places: tuple[tuple[int, _Column], ...]
+    places: tuple[tuple[int, Column], ...]
     """Per segment the index of its row, and its column."""
 
 
@@ -75,22 +60,19 @@ class TableCodec:
         file = decoded(data)
         delimiter = delimiter_of(file.text, self.delimiter)
         found = tuple(rows(file.text, delimiter))
-        has_header = _has_header(found, options)
+        headed = has_header(found, options)
         width = max((len(row.values) for row in found), default=0)
-        columns = tuple(_columns(found, width, options, has_header=has_header))
-        if any(column.target >= width for column in columns):
-            check_padding(found, width)
+        wanted = tuple(columns(found, width, options, headed=headed))
+        check_padding(found, _padded(wanted, width))
         read = [
             (segment, (index, column))
             for index, row in enumerate(found)
-            if index or not has_header
-            for column in columns[: len(row.values) if not options.columns else None]
+            if index or not headed
+            for column in wanted[: len(row.values) if not options.columns else None]
             for segment in _segments(row, column, chosen=bool(options.columns))
         ]
         places = tuple(place for _, place in read)
-        layout = _Layout(
-            file, delimiter, has_header, found, columns, width, options.target_lang, places
-        )
+        layout = _Layout(file, delimiter, headed, found, wanted, width, places)
         segments = tuple(segment for segment, _ in read)
         return Extraction(
             segments, _skeleton(layout, file.text, found), file.encoding, layout=layout
@@ -104,7 +86,7 @@ class TableCodec:
         if len(found) != len(layout.rows):
             raise DocumentError("corrupt", "the output has another number of rows than its source")
         segments = tuple(
-            _read(segment, layout.rows[index], found[index], column)
+            _read(segment, layout.rows[index], found[index], column, layout.width)
             for segment, (index, column) in zip(before.segments, layout.places, strict=True)
         )
         return Extraction(segments, _skeleton(layout, file.text, found), file.encoding)
@@ -113,7 +95,7 @@ class TableCodec:
         """Yield what can name each column: the cell of the first row, then its number."""
         text = decoded(data).text
         found = tuple(rows(text, delimiter_of(text, self.delimiter)))
-        yield from ([name] for name in _names(found) if name and len(name) <= _LONGEST_NAME)
+        yield from ([name] for name in names_of(found) if name and len(name) <= LONGEST_NAME)
         width = max((len(row.values) for row in found), default=0)
         yield from ([str(number + 1)] for number in range(width))
 
@@ -141,79 +123,31 @@ class TableCodec:
         return layout.file.encoded(replaced(layout.file.text, changes))
 
 
-def _has_header(found: Sequence[Row], options: Options) -> bool:
-    """Return whether the first row is a header: names of their own, and rows follow it."""
-    if not found:
-        return False
-    names = _names(found)
-    if any(name in names for name in options.columns):
-        return True
-    words = all(name and len(name) <= _LONGEST_NAME and is_named(name) for name in names)
-    return len(found) > 1 and words and len(set(names)) == len(names)
+def _padded(wanted: Sequence[Column], width: int) -> int:
+    """Return the number of cells that a row gets at least if it has translations."""
+    others = (min(each.target + 1, width) for each in wanted if each.target != each.source)
+    return max(others, default=0)
 
 
-def is_named(name: str) -> bool:
-    """Return whether a cell can be the name of a column: it has a letter, and is no sentence."""
-    return any(map(str.isalpha, name)) and name[-1] not in ".!?" and "\n" not in name
-
-
-def _names(found: Sequence[Row]) -> list[str]:
-    return [value.strip() for value in found[0].values] if found else []
-
-
-def _columns(
-    found: Sequence[Row], width: int, options: Options, *, has_header: bool
-) -> Iterator[_Column]:
-    """Yield the columns to translate; of those that are named, the ones that exist."""
-    names = _names(found) if has_header else []
-    places = {name: index for index, name in reversed(list(enumerate(names)))}
-    behind = width
-    for source in _sources(found, names, width, options):
-        name = names[source] if source < len(names) else str(source + 1)
-        own = f"{name}.{options.target_lang}"
-        if options.in_place:
-            yield _Column(source, name, source)
-        elif own in places:
-            yield _Column(source, name, places[own])
-        else:
-            yield _Column(source, name, behind)
-            behind += 1
-
-
-def _sources(found: Sequence[Row], names: Sequence[str], width: int, options: Options) -> list[int]:
-    if options.columns:
-        named = (_source(each, names, width) for each in options.columns)
-        return list(dict.fromkeys(each for each in named if each is not None))
-    body = found[1:] if names else found
-    filled = [index for index, values in enumerate(by_column(body, width)) if _has_text(values)]
-    known = frozenset(names)
-    return [index for index in filled if not _is_translation(index, names, known)]
-
-
-def _has_text(values: Sequence[str]) -> bool:
-    """Return whether a column has text in a cell. One search rules out most columns of numbers."""
-    return _LETTER.search(" ".join(values)) is not None and any(map(is_text, values))
-
-
-def _source(column: str, names: Sequence[str], width: int) -> int | None:
-    if column in names:
-        return names.index(column)
-    return int(column) - 1 if column.isdecimal() and 0 < int(column) <= width else None
-
-
-def _is_translation(index: int, names: Sequence[str], known: Collection[str]) -> bool:
-    """Return whether a column is named like a translation of another: `title.fr`."""
-    match = _OF_LANGUAGE.fullmatch(names[index]) if index < len(names) else None
-    return match is not None and match["base"] in known
-
-
-def _segments(row: Row, column: _Column, *, chosen: bool) -> Iterator[Segment]:
+def _segments(row: Row, column: Column, *, chosen: bool) -> Iterator[Segment]:
     if column.source >= len(row.values):
         return
     value = row.values[column.source]
-    if is_translatable(value.strip()) if chosen else is_text(value):
+    if (is_translatable(value.strip()) if chosen else is_text(value)) and not is_formula(value):
         text, codes = of_text(value.strip())
-        yield Segment(text, f"line {row.line}, {column.name}", "cell", codes)
+        target = _held(row, column)
+        yield Segment(
+            text, f"line {row.line}, {column.name}", "cell", codes,
+            state="empty" if target is None else "done", target=target,
+        )  # fmt: skip
+
+
+def _held(row: Row, column: Column) -> str | None:
+    """Return the translation that a row holds; None if there is none."""
+    if column.target == column.source or column.target >= len(row.values):
+        return None
+    value = row.values[column.target].strip()
+    return of_text(value)[0] if value else None
 
 
 def _around(value: str) -> tuple[str, str]:
@@ -223,18 +157,23 @@ def _around(value: str) -> tuple[str, str]:
 
 
 def _value(value: str, segment: Segment, text: str) -> str | None:
+    """Return a translation as the value of a cell; None if a spreadsheet would compute it."""
     if not fits(text, segment.codes):
         return None
     lead, trail = _around(value)
-    return lead + rendered(text, segment.codes, str) + trail
+    held = rendered(text, segment.codes, str)
+    return None if computes(held) and not computes(value.strip()) else lead + held + trail
 
 
-def _read(segment: Segment, source: Row, output: Row, column: _Column) -> Segment:
+def _read(segment: Segment, source: Row, output: Row, column: Column, width: int) -> Segment:
     """Return a segment with its translation; with its source if there is nothing new."""
+    if segment.target is not None:
+        return segment._replace(target=_held(output, column))
     if column.target >= len(output.values):
         return segment
     value = output.values[column.target]
-    if column.target < len(source.values) and value == source.values[column.target]:
+    before = source.values[column.target] if column.target < len(source.values) else ""
+    if value == before and (column.target < width or column.target < len(source.values)):
         return segment
     lead, trail = _around(source.values[column.source])
     text, codes = of_text(value.removeprefix(lead).removesuffix(trail))
@@ -255,20 +194,37 @@ def _replacements(
 def _appended(layout: _Layout, values: Mapping[tuple[int, int], str]) -> Iterator[Replacement[str]]:
     """Yield what is put behind each row: cells that it lacks, then those of new columns."""
     new = [column for column in layout.columns if column.target >= layout.width]
-    if not new:
-        return
-    for index, row in enumerate(layout.rows):
-        parts = [""] * (layout.width - len(row.values) + 1)
+    lacking = _lacking(layout, values)
+    for index in range(len(layout.rows)) if new else lacking:
+        row = layout.rows[index]
+        end = layout.width if new else max(lacking[index]) + 1
+        held = lacking.get(index, {})
+        cells = [held.get(target, "") for target in range(len(row.values), end)]
         for column in new:
             value = values.get((index, column.target))
-            parts.append(_new_cell(layout, row, column, value, index))
-        yield Replacement(row.end, row.end, layout.delimiter.join(parts))
+            cells.append(_new_cell(layout, row, column, value, index))
+        yield Replacement(row.end, row.end, layout.delimiter.join(["", *cells]))
 
 
-def _new_cell(layout: _Layout, row: Row, column: _Column, value: str | None, index: int) -> str:
+def _lacking(
+    layout: _Layout, values: Mapping[tuple[int, int], str]
+) -> Mapping[int, Mapping[int, str]]:
+    """Return by row the cells for translations that the table has and the row lacks."""
+    found: dict[int, dict[int, str]] = {}
+    for column in layout.columns:
+        if column.target == column.source or column.target >= layout.width:
+            continue
+        for index, row in enumerate(layout.rows):
+            if column.target >= len(row.values) and (index, column.target) in values:
+                cell = _new_cell(layout, row, column, values[index, column.target], index)
+                found.setdefault(index, {})[column.target] = cell
+    return found
+
+
+def _new_cell(layout: _Layout, row: Row, column: Column, value: str | None, index: int) -> str:
     cell = row.cells[column.source] if column.source < len(row.values) else Cell(0, 0, False, "")
     if layout.has_header and index == 0:
-        value = f"{column.name}.{layout.language}"
+        value = column.header
     text = cell.value if value is None else value
     return spelled(text, layout.delimiter, cell._replace(value=""))
 

@@ -164,11 +164,11 @@ def spelled(value: str, delimiter: str, cell: Cell) -> str:
 
 
 def check_padding(found: Sequence[Row], width: int) -> None:
-    """Refuse a table to which new columns would add far more empty cells than it has.
+    """Refuse a table whose rows would get far more empty cells than it has.
 
     Raises DocumentError (`too_large`).
     """
-    empty = sum(width - len(row.values) for row in found)
+    empty = sum(max(0, width - len(row.values)) for row in found)
     if empty > MOST_EMPTY:
         raise DocumentError(
             "too_large",

@@ -6,7 +6,7 @@ import csv
 import io
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dragoman_documents.codec import DocumentError, Options
@@ -139,6 +139,7 @@ def test_a_changed_cell_beside_one_that_is_written_over_is_noticed(changed: str)
 
 @given(translations)
 def test_any_text_reads_back(text: str) -> None:
+    assume(not text.startswith("="))
     for codec, data in ((CSV, b"name,n\nA hat,1\n"), (TSV, b"name\tn\nA hat\t1\n")):
         for options in (GERMAN, IN_PLACE):
             output = assert_read_back(codec, data, [text], options)
@@ -176,3 +177,112 @@ def test_a_table_that_would_become_mostly_empty_cells_is_refused() -> None:
     with pytest.raises(DocumentError) as caught:
         CODECS["csv"].extract(data, GERMAN)
     assert caught.value.reason == "too_large"
+
+
+PAIRS = [
+    (",en,es,ja\nKEY_HELLO,Hello!,Hola!,\n", ",en,es,ja,de\nKEY_HELLO,Hello!,Hola!,,X!\n"),
+    ("keys,en,de\nA_KEY,Start game,\n", "keys,en,de\nA_KEY,Start game,X!\n"),
+    ("keys,en,de\nA_KEY,Start game\n", "keys,en,de\nA_KEY,Start game,X!\n"),
+    ("key,de,en\nstart,,Start\n", "key,de,en\nstart,X!,Start\n"),
+    ("key,en_US,de_DE,fr_FR\na,Start,,Oui\n", "key,en_US,de_DE,fr_FR\na,Start,X!,Oui\n"),
+    ("key,EN,FR\na,Start,Oui\n", "key,EN,FR,DE\na,Start,Oui,X!\n"),
+    ("Key,Id,English(en),German(de)\na,1,Go,\n", "Key,Id,English(en),German(de)\na,1,Go,X!\n"),
+    (
+        "Key,English(en),French(fr)\na,Start,Oui\n",
+        "Key,English(en),French(fr),German(de)\na,Start,Oui,X!\n",
+    ),
+    ("LANGUAGE,English,German\nSTR_A,Start,\n", "LANGUAGE,English,German\nSTR_A,Start,X!\n"),
+    ("LANGUAGE,English,French\nSTR_A,Go,\n", "LANGUAGE,English,French,German\nSTR_A,Go,,X!\n"),
+    ("id,title_en,title_de\n1,Start,\n", "id,title_en,title_de\n1,Start,X!\n"),
+    ("id,title,title_fr\n1,Start,Oui\n", "id,title,title_fr,title_de\n1,Start,Oui,X!\n"),
+    ("keys,fr,de\nStart the game,,\n", "keys,fr,de\nStart the game,,X!\n"),
+    ("keys,en,de,notes\nA_KEY,Go,,A note.\n", "keys,en,de,notes\nA_KEY,Go,X!,A note.\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "wanted"), PAIRS)
+def test_a_column_of_a_language_is_the_target_and_those_of_others_are_no_sources(
+    source: str, wanted: str
+) -> None:
+    found = assert_identity(CSV, source.encode())
+    assert len(found.segments) == 1
+    assert assert_read_back(CSV, source.encode(), ["X!"]).decode() == wanted
+
+
+def test_the_source_language_decides_which_column_is_translated() -> None:
+    text = "keys,en,fr,de\nA_KEY,Start,Oui,\n"
+    assert texts_of(text, Options("de", "fr")) == ["Oui"]
+    assert texts_of(text, Options("de")) == ["Start"]
+    assert texts_of(text, Options("de", "fr-CA")) == ["Oui"]
+    assert texts_of(text, Options("de", "fr", columns=("en",))) == ["Start"]
+    with pytest.raises(DocumentError, match="none of ja") as caught:
+        CSV.extract(text.encode(), Options("de", "ja"))
+    assert caught.value.reason == "wrong_type"
+
+
+def test_translations_that_a_column_holds_are_done_and_replaced_when_they_are_given() -> None:
+    data = b"keys,en,de\nA,Start,Los\nB,Stop,\nC,End,Ende\n"
+    found = CSV.extract(data, GERMAN)
+    assert [(each.state, each.target) for each in found.segments] == [
+        ("done", "Los"), ("empty", None), ("done", "Ende"),
+    ]  # fmt: skip
+    output = assert_read_back(CSV, data, [None, "Halt", "Ende"])
+    assert output == data.replace(b"Stop,", b"Stop,Halt")
+    assert b"Start,Anfang" in assert_read_back(CSV, data, ["Anfang", None, None])
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("name,no,is\nA hat,1,2\n", "no"),
+        ("id,name\nan apple,A hat\n", "id"),
+        ("name,No,It\nA hat,one,two\n", "it"),
+        ("name,in,to,by\nA hat,a,b,c\n", "de"),
+    ],
+)
+def test_words_that_are_codes_of_languages_too_are_no_columns_of_languages(
+    text: str, language: str
+) -> None:
+    data = text.encode()
+    found = CSV.extract(data, Options(language))
+    assert all(each.state == "empty" for each in found.segments)
+    assert "A hat" in [each.text for each in found.segments]
+    output = CSV.splice(data, found, ["x" for _ in found.segments], Options(language)).decode()
+    assert output.startswith(text.split("\n", maxsplit=1)[0] + ",")
+
+
+def test_rows_without_the_cell_of_a_language_get_it_where_they_have_a_translation() -> None:
+    data = b"keys,en,de,title,title.de\nA,One\nB,Two,,Three\nC\n"
+    options = Options("de", "en", columns=("en", "title"))
+    output = assert_read_back(CSV, data, ["Eins", None, "Drei"], options)
+    assert output == b"keys,en,de,title,title.de\nA,One,Eins\nB,Two,,Three,Drei\nC\n"
+
+
+def test_a_header_may_have_line_breaks_and_an_empty_corner() -> None:
+    text = '"Title\n(short)",n\nA hat,1\n'
+    assert texts_of(text, Options("de", columns=("Title (short)",))) == ["A hat"]
+    output = assert_read_back(CSV, text.encode(), ["Hut"]).decode()
+    assert output == '"Title\n(short)",n,"Title (short).de"\nA hat,1,Hut\n'
+    assert texts_of(",title,body\n0,A hat,It is red.\n") == ["A hat", "It is red."]
+
+
+@pytest.mark.parametrize("cell", ['=A:A&"/"', "=SUM(A1)", "=$B$2+1", "=1+1", "='Sheet 1'!A2"])
+def test_a_formula_is_no_text(cell: str) -> None:
+    quoted = cell.replace('"', '""')
+    text = f'name,n\n"{quoted}",1\n== A title ==,2\n= b,3\n'
+    assert texts_of(text, Options("de", columns=("name",))) == ["== A title ==", "= b"]
+
+
+def test_a_translation_that_a_spreadsheet_would_compute_is_left_out() -> None:
+    data = b"name,n\nA hat,1\n= b,2\n"
+    found = CSV.extract(data, IN_PLACE)
+    for text in ["=1+1", "=cmd|'/c x'!A0", "@SUM(A1)", "+x(1)"]:
+        assert CSV.splice(data, found, [text, None], IN_PLACE) == data
+    for text in ["-5 % (hat)", "+49 30", "@home", "- a (b)", "a = b"]:
+        assert text.encode() in assert_read_back(CSV, data, [text, "= c"], IN_PLACE)
+
+
+@pytest.mark.parametrize("name", ["en", "title_de", "x(", "a.", "de_DE_", "("])
+def test_huge_headers_take_linear_time(name: str) -> None:
+    header = ",".join(f"{name}{number}" if number else name for number in range(5_000))
+    assert_identity(CSV, f"{header}\n{'A hat,' * 100}\n".encode(), IN_PLACE)
