@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Final
+from itertools import islice
+from typing import Final, NamedTuple
 
-from dragoman_documents.tables.scanning import delimiter_of, rows
+from dragoman_documents.tables.scanning import Cell, delimiter_of, head, rows
 
 _TAIL: Final = 256 * 1024
 """Characters at the end of a text in which the last cue is looked for."""
@@ -19,7 +20,20 @@ _PLACE: Final = re.compile(r"\A(?:line|cues?) ([0-9]+)(?:-([0-9]+))?")
 
 def boundary(text: str, format_name: str) -> int:
     """Return the last place at which the text may be cut, 0 if there is none; linear."""
-    return PARTED[format_name](text)
+    return PARTED[format_name].boundary(text)
+
+
+def units(text: str, format_name: str) -> int:
+    """Return the number of segments that a text has at most, as far as marks in it tell."""
+    return sum(map(text.count, PARTED[format_name].marks))
+
+
+def behind_units(text: str, format_name: str, most: int) -> int | None:
+    """Return the place behind that many units; None if the text has fewer."""
+    if units(text, format_name) < most:
+        return None
+    marks = "|".join(map(re.escape, PARTED[format_name].marks))
+    return next(islice(re.finditer(marks, text), most - 1, None)).end()
 
 
 def _behind_line(text: str) -> int:
@@ -40,28 +54,43 @@ def _before_cue(text: str) -> int:
 
 
 def _before_row(text: str, default: str) -> int:
-    """Return where the last row begins that may not have been read to its end."""
-    start = 0
+    """Return where the last row begins that may not have been read to its end, if not the first."""
+    if '"' not in text:
+        body = text.rstrip("\r\n")
+        place = max(body.rfind("\n"), body.rfind("\r")) + 1
+        return place if text[head(text)[0] : place].strip("\r\n") else 0
+    starts: list[int] = []
     for row in rows(text, delimiter_of(text, default)):
-        start = row.cells[0].start
-        if any(_is_open(text, cell.start, quoted=cell.quoted) for cell in row.cells):
+        starts = [*starts[:1], row.start]
+        if row.has_quotes and any(_is_open(text, each) for each in row.cells):
             break
-    return start
+    return starts[1] if len(starts) > 1 else 0
 
 
-def _is_open(text: str, start: int, *, quoted: bool) -> bool:
-    return not quoted and text.startswith('"', start) and _OPEN.match(text, start) is not None
+def _is_open(text: str, cell: Cell) -> bool:
+    if cell.quoted or not text.startswith('"', cell.start):
+        return False
+    return _OPEN.match(text, cell.start) is not None
 
 
-PARTED: Final[Mapping[str, Callable[[str], int]]] = {
-    "txt": _behind_blank_line,
-    "csv": lambda text: _before_row(text, ","),
-    "tsv": lambda text: _before_row(text, "\t"),
-    "jsonl": _behind_line,
-    "srt": _before_cue,
-    "vtt": _before_cue,
+class Parting(NamedTuple):
+    """How a format is read in parts."""
+
+    boundary: Callable[[str], int]
+    marks: tuple[str, ...]
+    """What stands behind or around each segment."""
+
+
+_IN_TABLES: Final = (",", ";", "\t", "|", "\n", "\r")
+PARTED: Final[Mapping[str, Parting]] = {
+    "txt": Parting(_behind_blank_line, ("\n", "\r")),
+    "csv": Parting(lambda text: _before_row(text, ","), _IN_TABLES),
+    "tsv": Parting(lambda text: _before_row(text, "\t"), _IN_TABLES),
+    "jsonl": Parting(_behind_line, ('"', "\n")),
+    "srt": Parting(_before_cue, ("-->",)),
+    "vtt": Parting(_before_cue, ("-->",)),
 }
-"""Per format that is read in parts the function for `boundary`."""
+"""The formats that are read in parts."""
 
 
 def lines_in(text: str, format_name: str) -> int:

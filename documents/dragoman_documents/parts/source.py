@@ -2,15 +2,15 @@
 
 Parts of line formats end where no text goes on: behind a blank line, a record or a cue. So a file
 of any size takes the memory of one part. What stands at the beginning for the whole file (a byte
-order mark, `WEBVTT`, the rows by which the columns of a table are known) is put in front of each
-further part, and taken off its output.
+order mark, `WEBVTT`) is put in front of each further part, and taken off its output; so are, of all
+parts of a table, the rows by which its columns are known.
 """
 
 from __future__ import annotations
 
 import codecs
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -23,11 +23,20 @@ from dragoman_documents.codec import (
     Segment,
 )
 from dragoman_documents.encodings import marked_encoding
-from dragoman_documents.parts.cutting import PARTED, boundary, lines_in, place_after
-from dragoman_documents.parts.heads import TABLES, Head, head_of
+from dragoman_documents.parts.cutting import (
+    PARTED,
+    behind_units,
+    boundary,
+    lines_in,
+    place_after,
+    units,
+)
+from dragoman_documents.parts.heads import TABLES, Head, Heads
 
 PART_BYTES: Final = 16 * 1024 * 1024
-"""A part of 300,000 short paragraphs takes a third of a child's memory."""
+PART_UNITS: Final = 50_000
+"""Segments of a part at most, about: read and written, each takes up to 4 kB of memory."""
+READ_BYTES: Final = 1024 * 1024
 LARGEST_PART: Final = 4 * PART_BYTES
 LARGEST_WHOLE: Final = 200_000_000
 """Bytes of a file that is read at once."""
@@ -45,7 +54,7 @@ class Part:
     head: Head | None = None
     lines: int = 0
     """Lines of the file, or cues, before `data` without its head."""
-    is_first_of_table: bool = False
+    is_first: bool = False
 
     def own(self, segments: Sequence[Segment]) -> Sequence[Segment]:
         """Return the segments without those of the head. Raises DocumentError (`wrong_type`)."""
@@ -65,18 +74,18 @@ class Part:
         lines = self.lines - (self.head.lines if self.head else 0)
         return place_after(segment.place, lines) if lines else segment.place
 
-    def texts(self, texts: list[str | None], segments: Sequence[Segment]) -> list[str | None]:
+    def texts(self, texts: list[str | None]) -> list[str | None]:
         """Return the translations of all segments; those of the head stay as they are.
 
-        A table gets no new columns without any translation, and its parts must have the same.
+        So all parts of a table get its new columns, also one without any translation.
         """
-        if self.is_first_of_table and segments and not any(texts):
-            return [segments[0].text, *texts[1:]]
         return texts if self.head is None else [*self.head.texts, *texts]
 
     def stripped(self, output: bytes) -> bytes:
         """Return the output without the head. Raises DocumentError (`wrong_type`)."""
-        return output if self.head is None else self.head.stripped(output)
+        if self.head is None:
+            return output
+        return (self.head.opening if self.is_first else b"") + self.head.stripped(output)
 
     @property
     def first(self) -> int:
@@ -87,14 +96,24 @@ class Part:
 class Source:
     """A file to translate."""
 
-    def __init__(self, path: Path, codec: Codec, options: Options) -> None:
-        """Look at the file. Raises DocumentError (`too_large`) and OSError."""
+    def __init__(
+        self,
+        path: Path,
+        codec: Codec,
+        options: Options,
+        progress: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Look at the file; `progress` is called for each MiB of a file in parts that is read.
+
+        Raises DocumentError (`too_large`) and OSError.
+        """
+        self._progress = progress
         self._path = path
         self._codec = codec
         self._options = options
         size = path.stat().st_size
         self._mark, self._encoding = _encoding_of(path)
-        self.is_parted = size > PART_BYTES and codec.name in PARTED and self._is_decodable()
+        self.is_parted = codec.name in PARTED and self._is_large(size)
         """Whether it is UTF-8 or has a byte order mark, and so large that it has several parts."""
         if size > LARGEST_WHOLE and not self.is_parted:
             raise DocumentError("too_large", _too_large(size, codec))
@@ -106,12 +125,14 @@ class Source:
         if not self.is_parted:
             yield Part(self._data)
             return
-        lines, head = 0, None
-        for text in self._texts():
+        heads = Heads(self._codec, self._options, self._mark, self._encoding)
+        head = heads.of_table(self._texts()) if self._codec.name in TABLES else None
+        lines = lines_in(head.own, self._codec.name) if head else 0
+        for number, whole in enumerate(self._texts()):
+            text = whole if number or head is None else whole.removeprefix(head.own)
             data = self._mark + ((head.text if head else "") + text).encode(self._encoding)
-            yield Part(data, head, lines, head is None and self._codec.name in TABLES)
-            if head is None:
-                head = head_of(self._codec, self._options, text, self._mark, self._encoding)
+            yield Part(data, head, lines, is_first=not number)
+            head = head or heads.of_others()
             lines += lines_in(text, self._codec.name)
         if self._digest() != self.sha256:
             raise Changed
@@ -122,19 +143,24 @@ class Source:
         with self._path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
-    def _is_decodable(self) -> bool:
+    def _is_large(self, size: int) -> bool:
+        """Return whether the file can be read in parts, and has more than one."""
+        if size <= min(PART_BYTES, PART_UNITS):
+            return False
+        count = 0
         try:
-            for _ in self._decoded():
-                pass
+            for text in self._decoded():
+                count += units(text, self._codec.name)
         except UnicodeDecodeError:
             return False
-        return True
+        return size > PART_BYTES or count > PART_UNITS
 
     def _decoded(self) -> Iterator[str]:
         decoder = codecs.getincrementaldecoder(self._encoding)()
         with self._path.open("rb") as file:
             file.seek(len(self._mark))
-            while chunk := file.read(PART_BYTES):
+            while chunk := file.read(min(READ_BYTES, PART_BYTES)):
+                self._progress()
                 yield decoder.decode(chunk)
         yield decoder.decode(b"", final=True)
 
@@ -143,14 +169,23 @@ class Source:
         text = ""
         for more in self._decoded():
             text += more
-            if more and (cut := boundary(text, self._codec.name)):
+            while cut := self._cut(text):
                 yield text[:cut]
                 text = text[cut:]
-            elif len(text) > LARGEST_PART:
+            if len(text) > LARGEST_PART:
                 what = f"{len(text):,} characters without a place to cut it; split the file"
                 raise DocumentError("too_large", what)
         if text:
             yield text
+
+    def _cut(self, text: str) -> int:
+        """Return where the first part of a text ends, 0 if all of it may belong to the part."""
+        name, most = self._codec.name, PART_UNITS
+        while (place := behind_units(text, name, most)) is not None:
+            if cut := boundary(text[:place], name):
+                return cut
+            most *= 2
+        return boundary(text, name) if len(text) >= PART_BYTES else 0
 
 
 def _encoding_of(path: Path) -> tuple[bytes, str]:

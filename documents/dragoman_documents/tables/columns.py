@@ -170,7 +170,7 @@ def _source_of(
         if found in texts and found != group.target:
             return found
     plain = group.plain
-    if not group.base and 0 not in group.members and any(map(_WORDS.search, cells[0])):
+    if not group.base and 0 not in group.members and any(map(has_words, cells[0])):
         plain = 0  # the texts are the keys
     others = [index for index in texts if index != group.target]
     if plain is not None or not others:
@@ -180,6 +180,11 @@ def _source_of(
         detail = f"its columns are of the languages {known}, none of {wanted}; name one by --column"
         raise DocumentError("wrong_type", detail)
     return min(others)
+
+
+def has_words(value: str) -> bool:
+    """Return whether a cell has words with a blank between them, so that it may be no mere key."""
+    return _WORDS.search(value) is not None
 
 
 def _sources(

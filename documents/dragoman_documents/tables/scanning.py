@@ -41,6 +41,7 @@ class Row:
     """Number of the line in which it begins."""
     start: int
     end: int
+    has_quotes: bool = False
     _cells: list[Cell] | None = None
 
     @property
@@ -76,7 +77,7 @@ def rows(text: str, delimiter: str) -> Iterator[Row]:
             row, behind = Row(plain[1].split(delimiter), line, place, plain.end(1)), plain.end()
         else:
             cells, behind = _cells(text, place, delimiter)
-            row = Row([each.value for each in cells], line, place, cells[-1].end, cells)
+            row = Row([each.value for each in cells], line, place, cells[-1].end, True, cells)
         if len(row.values) > 1 or row.values[0]:
             yield row
         line += 1 if plain else _newlines(text, place, behind)

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -148,7 +149,8 @@ def _opened(request: dict[str, Any]) -> tuple[Source, Codec, Options]:
         raise _Refused("unsupported_format", str(error)) from None
     given = options_of(request["options"])
     options = replace(given, bilingual=given.bilingual and codec.can_double)
-    return Source(Path(request["path"]), codec, options), codec, options
+    more_time = partial(_limit_time, request["seconds"])
+    return Source(Path(request["path"]), codec, options, more_time), codec, options
 
 
 def _unchanged(request: dict[str, Any]) -> tuple[Source, Codec, Options]:
@@ -160,7 +162,7 @@ def _unchanged(request: dict[str, Any]) -> tuple[Source, Codec, Options]:
 
 
 def _limited(parts: Iterator[Part], seconds: int) -> Iterator[Part]:
-    """Yield parts of a file, with the time limit for each."""
+    """Yield parts of a file, with the time limit for each; so has each MiB that is read before."""
     for part in parts:
         _limit_time(seconds)
         yield part
@@ -298,7 +300,7 @@ def _spliced(
         raise _Refused("changed", _OTHER_SEGMENTS)
     drafts = frozenset(part.first + index for index, each in enumerate(given) if type(each) is list)
     plain = [each[0] if isinstance(each, list) else each for each in given]
-    texts = part.texts(plain, extraction.segments)
+    texts = part.texts(plain)
     return put_back(codec, part.data, extraction, texts, replace(options, drafts=drafts)), count
 
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from dragoman_documents.codec import Options
 from dragoman_documents.parts import cutting
 from dragoman_documents.parts import source as source_parts
+from dragoman_documents.registry import codec
 from dragoman_documents.tables.scanning import delimiter_of, rows
 from dragoman_producer.runs import child
 from dragoman_producer.runs.frames import Text, options_fields
@@ -38,9 +39,10 @@ ENCODINGS = [(b"", "utf-8"), (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_BE, "
 
 
 @pytest.fixture
-def part_bytes(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    def limit(size: int) -> None:
+def part_bytes(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    def limit(size: int, units: int = 50_000) -> None:
         monkeypatch.setattr(source_parts, "PART_BYTES", size)
+        monkeypatch.setattr(source_parts, "PART_UNITS", units)
         monkeypatch.setattr(source_parts, "LARGEST_PART", 50 * size)
 
     return limit
@@ -81,18 +83,31 @@ class Done:
         return list(child._answers(request, texts))
 
 
+def parts_of(folder: Path, format_name: str) -> int:
+    options = Options("de", "en")
+    source = source_parts.Source(folder / "source", codec(format_name), options)
+    return len(list(source.parts()))
+
+
 def translated(text: str) -> str:
     return f"x {text}"
 
 
 @pytest.mark.parametrize(("mark", "encoding"), ENCODINGS)
 @pytest.mark.parametrize("format_name", sorted(DOCUMENTS))
+@pytest.mark.parametrize("limits", [(400, 50_000), (100_000, 7)])
 def test_a_file_in_parts_has_the_segments_and_the_output_of_the_whole_file(
-    part_bytes: Callable[[int], None], tmp_path: Path, format_name: str, mark: bytes, encoding: str
+    part_bytes: Callable[..., None],
+    tmp_path: Path,
+    format_name: str,
+    mark: bytes,
+    encoding: str,
+    limits: tuple[int, int],
 ) -> None:
     data = mark + DOCUMENTS[format_name].encode(encoding)
     whole = Done(tmp_path, format_name, data, translated)
-    part_bytes(400)
+    part_bytes(*limits)
+    assert parts_of(tmp_path, format_name) > 2
     done = Done(tmp_path, format_name, data, translated)
     assert done.rows == whole.rows
     assert done.known == whole.known
@@ -101,7 +116,7 @@ def test_a_file_in_parts_has_the_segments_and_the_output_of_the_whole_file(
 
 
 def test_all_parts_of_an_output_have_one_encoding(
-    part_bytes: Callable[[int], None], tmp_path: Path
+    part_bytes: Callable[..., None], tmp_path: Path
 ) -> None:
     data, options = DOCUMENTS["txt"].encode(), Options("pl", "en", encoding="cp1252")
 
@@ -167,17 +182,43 @@ def test_a_table_is_cut_where_the_whole_table_has_a_row(cells: list[str], cut: i
     assert before + behind == whole
 
 
-def test_a_table_whose_later_rows_have_text_in_other_columns_is_refused(
-    part_bytes: Callable[[int], None], tmp_path: Path
+TABLES = [
+    "id,title,body\n" + "".join(f"{n},A title of {n},\n" for n in range(ROWS)) + "99,A b,A body.\n",
+    "A hat,red.\n" * ROWS + "A shoe,blue,It is new.\n" + "A hat\n" * ROWS,
+    "sep=;\r\n\r\nn;name\r\n\r\n" + "".join(f"{n};A hat\r\n" for n in range(ROWS)),
+    "keys,en,de\n" + "".join(f"K_{n},Hat {n},\n" for n in range(ROWS)) + "K,A hat,Ein Hut\n",
+    '"The\nname",n\n' + "".join(f'"A ""hat""\n{n}",{n}\n' for n in range(ROWS)),
+    "\n\nname,n\n" + "A hat,1\n" * ROWS + "1\n" * ROWS,
+    "keys,fr,de\n" + "start,,\n" * ROWS + "Start game,,\n" + "end,,\n" * ROWS,
+    "key,en,de\n" + "".join(f"k,Hat {n},\n" for n in range(ROWS)) + "k,A hat,17\n",
+    "\n".join(str(n) for n in range(ROWS * 4)) + "\nA word,and another",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("limits", [(100, 50_000), (100_000, 9), (100_000, 2)])
+@pytest.mark.parametrize("text", TABLES)
+def test_the_columns_of_a_table_in_parts_are_those_of_the_whole_table(
+    part_bytes: Callable[..., None], tmp_path: Path, text: str, limits: tuple[int, int]
 ) -> None:
-    part_bytes(400)
-    records = [f"{n},A title of {n},\n" for n in range(ROWS)] + ["99,A title,And a body.\n"]
-    done = Done(tmp_path, "csv", ("id,title,body\n" + "".join(records)).encode(), translated)
-    assert (done.refused, "--column" in done.known["detail"]) == ("wrong_type", True)
+    whole = Done(tmp_path, "csv", text.encode(), translated)
+    part_bytes(*limits)
+    done = Done(tmp_path, "csv", text.encode(), translated)
+    assert parts_of(tmp_path, "csv") > 2
+    assert done.refused is None
+    assert (done.rows, done.output) == (whole.rows, whole.output)
+
+
+def test_translations_that_a_table_in_parts_holds_stay_if_there_are_no_others(
+    part_bytes: Callable[..., None], tmp_path: Path
+) -> None:
+    part_bytes(100)
+    data = ("keys,en,de\n" + "".join(f"K_{n},Hat {n},\n" for n in range(ROWS))).encode()
+    done = Done(tmp_path, "csv", data, lambda _: None)
+    assert done.output == data
 
 
 def test_a_table_has_its_new_columns_in_all_parts_if_one_has_no_translation(
-    part_bytes: Callable[[int], None], tmp_path: Path
+    part_bytes: Callable[..., None], tmp_path: Path
 ) -> None:
     part_bytes(400)
     data = DOCUMENTS["csv"].encode()
@@ -188,7 +229,7 @@ def test_a_table_has_its_new_columns_in_all_parts_if_one_has_no_translation(
 
 
 def test_numbers_of_segments_that_do_not_read_back_are_those_of_the_file(
-    part_bytes: Callable[[int], None], tmp_path: Path
+    part_bytes: Callable[..., None], tmp_path: Path
 ) -> None:
     def odd(text: str) -> str:
         return "-" if text.endswith(" 33") else translated(text)
@@ -200,7 +241,7 @@ def test_numbers_of_segments_that_do_not_read_back_are_those_of_the_file(
 
 
 def test_a_large_file_that_is_not_utf8_is_read_at_once(
-    part_bytes: Callable[[int], None], tmp_path: Path
+    part_bytes: Callable[..., None], tmp_path: Path
 ) -> None:
     part_bytes(100)
     data = (DOCUMENTS["txt"] + "\n\nGrüße an Jürgen und die Mädchen.").encode("latin-1")
@@ -209,7 +250,7 @@ def test_a_large_file_that_is_not_utf8_is_read_at_once(
 
 
 def test_a_file_that_changes_while_it_is_written_is_refused(
-    part_bytes: Callable[[int], None], tmp_path: Path
+    part_bytes: Callable[..., None], tmp_path: Path
 ) -> None:
     part_bytes(400)
 
@@ -223,7 +264,7 @@ def test_a_file_that_changes_while_it_is_written_is_refused(
 
 
 def test_a_file_without_a_place_to_cut_it_is_too_large(
-    part_bytes: Callable[[int], None], tmp_path: Path
+    part_bytes: Callable[..., None], tmp_path: Path
 ) -> None:
     part_bytes(10)
     done = Done(tmp_path, "jsonl", b'{"a": "' + b"x" * 2_000 + b'"}', translated)
@@ -231,7 +272,7 @@ def test_a_file_without_a_place_to_cut_it_is_too_large(
 
 
 def test_the_digest_of_an_output_is_that_of_its_bytes(
-    part_bytes: Callable[[int], None], tmp_path: Path
+    part_bytes: Callable[..., None], tmp_path: Path
 ) -> None:
     part_bytes(400)
     done = Done(tmp_path, "csv", DOCUMENTS["csv"].encode(), translated)
