@@ -15,6 +15,10 @@ Dialect = Literal[
 ]  # fmt: skip
 """The family of Markdown that a site writes in `.md` files."""
 
+Ids = Literal["attributes", "comment", "html", "label", "none"]
+"""How a page gives an id to a heading: `{#id}`, a comment of MDX, `<a id="id"></a>`, MyST's
+`(id)=`, or not at all."""
+
 
 class Site(NamedTuple):
     """What the Markdown of a site has beyond CommonMark and GitHub's extensions."""
@@ -33,6 +37,10 @@ class Site(NamedTuple):
     """Names of attributes and directive options that hold text that readers see."""
     escapes: str = punctuation
     """The ASCII punctuation that a backslash escapes."""
+    slugger: str = "github-slugger"
+    """What makes the ids of headings: a name in `sluggers.SLUGGERS`."""
+    ids: Ids = "html"
+    """How a translation keeps the ids of its source."""
 
 
 def _names(text: str) -> frozenset[str]:
@@ -106,6 +114,8 @@ _SITES: Final = (
         code=_DIAGRAMS,
         blocks=_ADMONITIONS | _names("secondary success"),
         attributes=_JSX_ATTRIBUTES,
+        slugger="docusaurus",
+        ids="attributes",
     ),
     Site(
         "mkdocs",
@@ -121,6 +131,7 @@ _SITES: Final = (
             "data-toc-label aria-label"
         ),
         escapes="\\`*_{}[]()>#+-.!",
+        slugger="python-markdown",
     ),
     Site(
         "vitepress",
@@ -132,6 +143,8 @@ _SITES: Final = (
         code=_DIAGRAMS,
         blocks=_VUE_BLOCKS,
         attributes=_JSX_ATTRIBUTES | {"text"},
+        slugger="mdit-vue",
+        ids="attributes",
     ),
     Site(
         "vuepress",
@@ -146,6 +159,8 @@ _SITES: Final = (
         code=_DIAGRAMS | _names("flowchart echarts chart playground vue-playground"),
         blocks=_VUE_BLOCKS | _names("center right left align"),
         attributes=_JSX_ATTRIBUTES | {"text"},
+        slugger="mdit-vue",
+        ids="attributes",
     ),
     Site(
         "hugo",
@@ -157,6 +172,8 @@ _SITES: Final = (
         code=_LIQUID_CODE | _names("code code-toggle rawhtml chem eqn chart markmap asciinema"),
         blocks=_HUGO_BLOCKS,
         attributes=_names("title alt caption label summary attr header footer description"),
+        slugger="goldmark",
+        ids="attributes",
     ),
     Site(
         "jekyll",
@@ -171,12 +188,16 @@ _SITES: Final = (
         blocks=_ADMONITIONS | _names("capture tabs tab"),
         attributes=_names("title alt caption label summary content text"),
         escapes="\\.*_+`<>()[]{}#!:|\"'$=-~",
+        slugger="kramdown-gfm",
+        ids="attributes",
     ),
     Site(
         "mdbook",
         "pulldown-cmark",
         code=_DIAGRAMS,
         blocks=_CALLOUTS | _names("admonish"),
+        slugger="mdbook",
+        ids="attributes",
     ),
     Site(
         "mintlify",
@@ -188,6 +209,7 @@ _SITES: Final = (
         code=_DIAGRAMS,
         blocks=_ADMONITIONS,
         attributes=_JSX_ATTRIBUTES | {"cta", "tip"},
+        ids="attributes",
     ),
     Site(
         "quarto",
@@ -204,12 +226,15 @@ _SITES: Final = (
             "title alt caption fig-cap fig-alt fig-subcap tbl-cap tbl-subcap lst-cap "
             "aria-label description"
         ),
+        slugger="pandoc",
+        ids="attributes",
     ),
     Site(
         "obsidian",
         "obsidian",
         code=_DIAGRAMS | _names("query dataview dataviewjs tasks"),
         blocks=_CALLOUTS,
+        ids="none",
     ),
     Site(
         "astro",
@@ -221,6 +246,7 @@ _SITES: Final = (
         code=_DIAGRAMS,
         blocks=_ADMONITIONS,
         attributes=_JSX_ATTRIBUTES | {"text"},
+        slugger="astro",
     ),
     Site(
         "sphinx",
@@ -236,14 +262,17 @@ _SITES: Final = (
         blocks=_SPHINX_BLOCKS,
         # `label` is an id there: `:label: equation-1`
         attributes=_names("title alt caption header footer"),
+        slugger="myst-parser",
+        ids="label",
     ),
-    Site("antora", "gfm", code=_DIAGRAMS, blocks=_ADMONITIONS),
+    Site("antora", "gfm", code=_DIAGRAMS, blocks=_ADMONITIONS, ids="none"),
     Site(
         "react.dev",
         "mdx",
         mdx=True,
         metadata=("title", "titleForTitleTag", "description"),
         attributes=_JSX_ATTRIBUTES,
+        ids="comment",
     ),
     Site(
         "github",

@@ -22,9 +22,11 @@ from dragoman_documents.encodings import Decoded, decoded
 from dragoman_documents.inline_codes import rendered
 from dragoman_documents.markup.markdown.bilingual import Doubling
 from dragoman_documents.markup.markdown.escaping import is_punctuation, spelled
+from dragoman_documents.markup.markdown.events import Block
 from dragoman_documents.markup.markdown.extracting import Extracting, Slot
 from dragoman_documents.markup.markdown.front_matter import Value, front_matter, paths
 from dragoman_documents.markup.markdown.html_blocks import HtmlSlots, replacements
+from dragoman_documents.markup.markdown.masks import Masks
 from dragoman_documents.markup.markdown.raw_counts import labels, raw_counts
 from dragoman_documents.markup.markdown.titles import spelled_title
 from dragoman_documents.markup.markdown.units import Unit
@@ -46,11 +48,16 @@ _RUN: Final = re.compile(rb"\*+|_+|~+")
 
 
 @dataclass(frozen=True, slots=True)
-class _Layout:
+class Layout:
+    """Where the segments and headings of a document are."""
+
     file: Decoded
     source: bytes
+    """The document in UTF-8, where all places are."""
     slots: Sequence[Slot]
     html: Sequence[HtmlSlots]
+    headings: Sequence[Block]
+    masks: Masks
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +82,9 @@ class Markdown:
             skeleton=found.skeleton(),
             encoding=file.encoding,
             remarks=tuple(found.remarks()),
-            layout=_Layout(file, source, tuple(found.slots), tuple(found.html)),
+            layout=Layout(
+                file, source, tuple(found.slots), tuple(found.html), found.headings, found.masks
+            ),
         )
 
     def names(self, data: bytes) -> Iterator[Sequence[str]]:
@@ -95,7 +104,7 @@ class Markdown:
 
         One that it cannot hold, such as one without a letter, leaves the source.
         """
-        layout = layout_of(extraction, _Layout)
+        layout = layout_of(extraction, Layout)
         splicing = _Splicing(layout, extraction.segments, texts, options, self.mdx)
         blocks = (each for html in layout.html for each in replacements(html, texts, options))
         result = replaced(layout.source, chain(splicing.replacements(), blocks))
@@ -104,7 +113,7 @@ class Markdown:
 
 @dataclass(frozen=True)
 class _Splicing:
-    layout: _Layout
+    layout: Layout
     segments: Sequence[Segment]
     texts: Sequence[str | None]
     options: Options

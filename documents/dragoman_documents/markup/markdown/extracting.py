@@ -101,6 +101,7 @@ class Extracting:
     segments: list[Segment] = field(default_factory=list)
     slots: list[Slot] = field(default_factory=list)
     html: list[HtmlSlots] = field(default_factory=list)
+    headings: list[Block] = field(default_factory=list)
     masks: Masks = field(init=False)
     """What the parser does not see."""
     _left: list[str] = field(default_factory=list)
@@ -175,6 +176,8 @@ class Extracting:
             self._headings.pop()
         if block.tokens[0].start in self.masks.titles:
             block.kind, block.level, block.paragraph = "title", 0, False
+        if block.level:
+            self.headings.append(block)
         rest = deque(titles(block.tokens, self.source))
         if self._lists and self._lists[0][0] < block.tokens[-1].end:
             rest = deque(sorted([*rest, *self._in_lists(block)], key=_start))
