@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman_documents.codec import Codec, Extraction, Options
-from dragoman_documents.read_back import SkeletonDiffers, differing, usable
+from dragoman_documents.read_back import SkeletonDiffers, differing_in, extracted_again, usable
 
 MOST_SPLICES: Final = 200
 """Splices of one document at most; each bad text among n costs about log2(n)."""
@@ -30,6 +30,8 @@ class Spliced:
     """Plural forms whose number did not come back, and that no general form could replace."""
     changed: list[int]
     """Segments whose translation does not read back as it was put in."""
+    again: Extraction
+    """What is read of the output."""
 
 
 def put_back(
@@ -47,9 +49,11 @@ def put_back(
     fitting = usable(texts, extraction.segments)
     tags = _lost(texts, fitting)
     forms, general = _settled(extraction, fitting)
-    output, kept = _Work(codec, data, extraction, options).largest(forms)
+    work = _Work(codec, data, extraction, options)
+    output, kept = work.largest(forms)
     general = [index for index in general if kept[index] is not None]
-    return Spliced(output, tags, general, _lost(fitting, forms), _lost(forms, kept))
+    lost, changed = _lost(fitting, forms), _lost(forms, kept)
+    return Spliced(output, tags, general, lost, changed, work.again)
 
 
 def _lost(before: Sequence[str | None], after: Sequence[str | None]) -> list[int]:
@@ -76,6 +80,8 @@ class _Work:
         self._extraction = extraction
         self._options = options
         self._splices = 0
+        self.again = extraction
+        """What is read of the last output."""
 
     def largest(self, texts: Sequence[str | None]) -> tuple[bytes, list[str | None]]:
         """Return an output and the texts that are in it."""
@@ -104,7 +110,9 @@ class _Work:
             output = self._codec.splice(self._data, self._extraction, texts, self._options)
         except (ValueError, IndexError, KeyError, TypeError) as error:
             raise SkeletonDiffers(f"the codec fails: {type(error).__name__}") from error
-        bad = differing(self._codec, output, self._extraction, texts, self._options)
+        codec, options = self._codec, self._options
+        self.again = extracted_again(codec, output, self._extraction, options)
+        bad = differing_in(codec, self.again, self._extraction, texts, options)
         if any(texts[index] is None for index in bad):
             raise SkeletonDiffers("a segment that was not translated reads back otherwise")
         return output, bad

@@ -33,10 +33,21 @@ def differing(
 
     Raises SkeletonDiffers if anything beside the segments has changed, or a segment is lost.
     """
-    try:
-        again = _extracted(codec, output, extraction, options)
-    except DocumentError as error:
-        raise SkeletonDiffers(f"the output cannot be read: {error.detail}") from error
+    again = extracted_again(codec, output, extraction, options)
+    return differing_in(codec, again, extraction, texts, options)
+
+
+def differing_in(
+    codec: Codec,
+    again: Extraction,
+    extraction: Extraction,
+    texts: Sequence[str | None],
+    options: Options,
+) -> list[int]:
+    """Return the indices of the segments of an output that are not as they were put in.
+
+    `again` is of `extracted_again`. Raises SkeletonDiffers as `differing`.
+    """
     if options.bilingual:
         return _differing_doubles(again, extraction, texts)
     if again.skeleton != extraction.skeleton:
@@ -52,6 +63,16 @@ def differing(
         for targets in (codec.has_targets or source.target is not None,)
     )
     return [index for index, (a, b) in pairs if a != b and _words(a) != _words(b)]
+
+
+def extracted_again(
+    codec: Codec, output: bytes, before: Extraction, options: Options
+) -> Extraction:
+    """Return the segments of an output; `before` is of its source. Raises SkeletonDiffers."""
+    try:
+        return _extracted(codec, output, before, options)
+    except DocumentError as error:
+        raise SkeletonDiffers(f"the output cannot be read: {error.detail}") from error
 
 
 def _words(held: tuple[str, str | None]) -> list[list[str]]:

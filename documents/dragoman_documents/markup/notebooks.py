@@ -27,7 +27,7 @@ _BETWEEN: Final = re.compile(r"[ \t\r\n]*,[ \t\r\n]*")
 
 
 @dataclass(frozen=True, slots=True)
-class _Cell:
+class Cell:
     """A Markdown cell with the place of its source: a string, or the strings of a list."""
 
     number: int
@@ -55,9 +55,11 @@ class _Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class _Layout:
+class NotebookLayout:
+    """Where the Markdown cells of a notebook are."""
+
     file: Decoded
-    cells: Sequence[_Cell]
+    cells: Sequence[Cell]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class Notebook:
                 *(cell.content.skeleton for cell in cells),
             ),
             encoding=file.encoding,
-            layout=_Layout(file, cells),
+            layout=NotebookLayout(file, cells),
         )
 
     def splice(
@@ -93,7 +95,7 @@ class Notebook:
         options: Options,
     ) -> bytes:
         """Return the notebook with the translations that Markdown can hold in its cells."""
-        layout = layout_of(extraction, _Layout)
+        layout = layout_of(extraction, NotebookLayout)
         changes: list[Replacement[str]] = []
         first, escaped = 0, is_escaped(layout.file.text)
         for cell in layout.cells:
@@ -105,7 +107,7 @@ class Notebook:
         return layout.file.encoded(replaced(layout.file.text, changes), reference)
 
 
-def _cells(document: str, options: Options) -> Iterator[_Cell]:
+def _cells(document: str, options: Options) -> Iterator[Cell]:
     of_cells = (each for each in strings(document) if each.path[:1] == ("cells",))
     for number, (_, group) in enumerate(groupby(of_cells, lambda each: each.path[:2]), 1):
         found = list(group)
@@ -116,7 +118,7 @@ def _cells(document: str, options: Options) -> Iterator[_Cell]:
                 yield cell
 
 
-def _cell(number: int, lines: Sequence[String], document: str, options: Options) -> _Cell | None:
+def _cell(number: int, lines: Sequence[String], document: str, options: Options) -> Cell | None:
     """Return a cell; None if its source is neither a string nor a list of strings."""
     if not lines or not _is_source(lines, document):
         return None
@@ -127,7 +129,7 @@ def _cell(number: int, lines: Sequence[String], document: str, options: Options)
         return None
     content = _MARKDOWN.extract(data, options)
     separator = None if len(lines[0].path) == 3 else _separator(lines, document)
-    return _Cell(number, lines[0].start, lines[-1].end, text, separator, content)
+    return Cell(number, lines[0].start, lines[-1].end, text, separator, content)
 
 
 def _is_source(lines: Sequence[String], document: str) -> bool:

@@ -1,0 +1,223 @@
+"""The ids of a source, written into its translation, so that links to its headings still work.
+
+They are insertions at places of an output that was verified without them, and are verified again:
+removing them gives the same bytes, and the segments read back the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Final, NamedTuple
+
+from dragoman_documents.codec import Codec, DocumentError, Extraction, Options
+from dragoman_documents.encodings import expecting
+from dragoman_documents.markup.anchors.headings import Heading, element_ids, headings, ids_of
+from dragoman_documents.markup.anchors.pages import Insertion, inserted, layouts
+from dragoman_documents.markup.anchors.sluggers import SLUGGERS
+from dragoman_documents.markup.markdown.codec import Layout
+from dragoman_documents.markup.sites import Ids
+from dragoman_documents.putting_back import Spliced
+
+_MOSTLY: Final = 3
+"""Headings with an id from which a page of no known site shows the syntax of its renderer."""
+_KRAMDOWN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_:-]*")
+_PLAIN: Final = re.compile(r"[^\s{}\"'<>=\\`]+")
+"""An id that a list of attributes holds as it is."""
+_MARKS: Final = re.compile(rb"[ \t]*(?:\#{1,6}[ \t]+)?")
+_TAG: Final = re.compile(r"<(/?[gx])([0-9]+)(/?)>")
+_PAIR: Final = re.compile(r"<g1></g1>\s?|<x1/>\s?")
+_LAST: Final = re.compile(r"\s?<x[0-9]+/>\Z")
+_BEHIND: Final = frozenset({"python-markdown", "goldmark", "kramdown-gfm", "kramdown", "pandoc"})
+"""Sluggers whose renderers read a list of attributes behind closing number signs."""
+
+
+class Anchors(NamedTuple):
+    """How the pages of a site get the ids of their sources."""
+
+    slugger: str
+    ids: Ids
+    comment: str = "{/* #%s */}"
+    """How an id is written if `ids` is `comment`."""
+    guesses: bool = False
+    """Whether a page that is full of ids shows that its renderer knows them."""
+
+
+class Unverified(Exception):
+    """Ids that cannot be written; the message says why."""
+
+
+def with_ids(
+    codec: Codec, output: Spliced, before: Extraction, options: Options, anchors: Anchors
+) -> bytes:
+    """Return an output with the ids of its source, as it is if it needs none. Raises Unverified.
+
+    `before` is the extraction of the source.
+    """
+    if anchors.ids == "none" or options.bilingual or not layouts(before):
+        return output.data
+    after = layouts(output.again)
+    work = _Pinning(layouts(before), after, codec.name == "mdx", anchors)
+    insertions = work.insertions()
+    if not any(insertions):
+        return output.data
+    made = inserted(output.again, insertions)
+    _verify(codec, made, output, insertions, options)
+    return made
+
+
+@dataclass(slots=True)
+class _Pinning:
+    """The headings of a source and of its output, page by page."""
+
+    before: Sequence[Layout]
+    after: Sequence[Layout]
+    mdx: bool
+    anchors: Anchors
+
+    def insertions(self) -> list[list[Insertion]]:
+        """Return what is inserted into each page: nothing if no id has changed."""
+        if len(self.before) != len(self.after):
+            raise Unverified("the output has other cells")
+        if self.anchors.guesses:
+            self.anchors = self._guessed()
+        old = [self._headings(each) for each in self.before]
+        new = [self._headings(each) for each in self.after]
+        if [len(each) for each in old] != [len(each) for each in new]:
+            raise Unverified("the output has other headings")
+        slugger = SLUGGERS[self.anchors.slugger]
+        wanted = ids_of([each for page in old for each in page], slugger)
+        found = ids_of([each for page in new for each in page], slugger)
+        if wanted == found:
+            return [[] for _ in new]
+        return self._all(new, wanted, found)
+
+    def _headings(self, layout: Layout) -> list[Heading]:
+        reads_lists = self.anchors.ids != "html"
+        slugger = SLUGGERS[self.anchors.slugger]
+        return headings(layout, slugger, mdx=self.mdx, reads_lists=reads_lists)
+
+    def _guessed(self) -> Anchors:
+        """Return the syntax of a page that gives ids to most of its headings."""
+        slugger = SLUGGERS[self.anchors.slugger]
+        found = [
+            (each, layout)
+            for layout in self.before
+            for each in headings(layout, slugger, mdx=self.mdx, reads_lists=True)
+        ]
+        given = [(each, layout) for each, layout in found if each.explicit is not None]
+        if len(given) < _MOSTLY or 2 * len(given) <= len(found):
+            return self.anchors
+        heading, layout = given[0]
+        raw = layout.source[slice(*heading.attributes)] if heading.attributes else b""
+        if raw.startswith(b"{/*"):
+            style = "{/* #%s */}" if b"#" in raw else "{/*%s*/}"
+            return self.anchors._replace(ids="comment", comment=style)
+        return self.anchors._replace(ids="attributes") if raw.startswith(b"{") else self.anchors
+
+    def _all(
+        self,
+        new: Sequence[Sequence[Heading]],
+        wanted: Sequence[str | None],
+        found: Sequence[str | None],
+    ) -> list[list[Insertion]]:
+        taken = frozenset[str]()
+        if self.anchors.ids == "html":
+            taken = taken.union(*(element_ids(each.source) for each in self.after))
+        made: list[list[Insertion]] = []
+        number = 0
+        for page, layout in zip(new, self.after, strict=True):
+            made.append([])
+            for heading in page:
+                old, now = wanted[number], found[number]
+                number += 1
+                if heading.explicit is not None or not old:
+                    continue
+                if self.anchors.ids == "html" and (old == now or old in taken):
+                    continue
+                insertion = self._insertion(heading, old, layout.source)
+                if insertion is not None:
+                    made[-1].append(insertion)
+        return made
+
+    def _insertion(self, heading: Heading, name: str, source: bytes) -> Insertion | None:
+        """Return how a heading gets an id; None if it cannot get this one."""
+        ids, slugger = self.anchors.ids, self.anchors.slugger
+        if ids == "attributes" and slugger.startswith("kramdown") and not _KRAMDOWN.fullmatch(name):
+            ids = "html"
+        if ids == "html":
+            return Insertion(heading.start, f'<a id="{escape(name)}"></a>'.encode())
+        if not _PLAIN.fullmatch(name):
+            return None
+        if ids == "label":
+            return _label(heading, name, source)
+        if ids == "comment":
+            return Insertion(heading.end, f" {self.anchors.comment % name}".encode())
+        if heading.attributes is not None:
+            start, end = heading.attributes
+            inside = source[start : end - 1].rstrip()
+            return Insertion(start + len(inside), f" #{name}".encode())
+        behind = slugger in _BEHIND or slugger.startswith(("pymdownx", "python-markdown"))
+        return Insertion(heading.behind if behind else heading.end, f" {{#{name}}}".encode())
+
+
+def _label(heading: Heading, name: str, source: bytes) -> Insertion | None:
+    """Return MyST's label above a heading that is in no list or quote."""
+    line = source.rfind(b"\n", 0, heading.start) + 1
+    if not _MARKS.fullmatch(source, line, heading.start):
+        return None
+    newline = "\r\n" if source[line - 2 : line] == b"\r\n" else "\n"
+    return Insertion(line, f"({name})={newline}".encode())
+
+
+# --- the check ------------------------------------------------------------------------------------
+
+
+def _verify(
+    codec: Codec,
+    made: bytes,
+    output: Spliced,
+    insertions: Sequence[Sequence[Insertion]],
+    options: Options,
+) -> None:
+    """Raise Unverified unless an output differs from the verified one by the ids alone."""
+    again = output.again
+    if inserted(again, [[] for _ in insertions]) != output.data:
+        raise Unverified("the output is not what was verified")
+    try:
+        with expecting(again.encoding):
+            last = codec.extract(made, replace(options, bilingual=False))
+    except DocumentError as error:
+        raise Unverified("the output with ids cannot be read") from error
+    pages = zip(layouts(last), layouts(again), insertions, strict=True)
+    if any(_without(page.source, some) != before.source for page, before, some in pages):
+        raise Unverified("the output with ids holds something else")
+    if len(last.segments) != len(again.segments):
+        raise Unverified("the output with ids has other segments")
+    pairs = zip(last.segments, again.segments, strict=True)
+    if any(a.text != b.text and _unpaired(a.text) != b.text for a, b in pairs):
+        raise Unverified("the output with ids has other texts")
+
+
+def _without(source: bytes, insertions: Sequence[Insertion]) -> bytes:
+    """Return a page without what was inserted into it."""
+    parts: list[bytes] = []
+    shift, done = 0, 0
+    for place, content in sorted(insertions):
+        start = place + shift
+        if source[start : start + len(content)] != content:
+            return b""
+        parts.append(source[done:start])
+        done = start + len(content)
+        shift += len(content)
+    return b"".join([*parts, source[done:]])
+
+
+def _unpaired(text: str) -> str:
+    """Return a text without an empty pair at its start, or a code of attributes at its end."""
+    found = _PAIR.match(text)
+    if found is None:
+        return _LAST.sub("", text)
+    return _TAG.sub(lambda tag: f"<{tag[1]}{int(tag[2]) - 1}{tag[3]}>", text[found.end() :])
