@@ -154,6 +154,12 @@ def translate(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace outputs that were changed by hand.")
     ] = False,
+    replace_poorer: Annotated[
+        bool,
+        typer.Option(
+            "--replace-poorer", help="Replace outputs even where translations would be lost."
+        ),
+    ] = False,
     in_flight: Annotated[
         int, typer.Option("--in-flight", min=1, help="Segments submitted at a time.")
     ] = 20_000,
@@ -199,6 +205,7 @@ def translate(
         "bilingual": bilingual,
         "refresh": refresh,
         "overwrite": overwrite,
+        "replace_poorer": replace_poorer,
         "in_flight": in_flight,
         "cancel": cancel,
         "dry_run": dry_run,

@@ -68,10 +68,14 @@ _STEPS: Final = {
     ),
 }
 """The statements that turn a version into the next one."""
-_EDITED_INDEX: Final = (
-    "CREATE INDEX IF NOT EXISTS translation_edited ON translation (target) WHERE code='edited'"
+_LATER: Final = (
+    "CREATE INDEX IF NOT EXISTS translation_edited ON translation (target) WHERE code='edited'",
+    (
+        "CREATE TABLE IF NOT EXISTS stood (path NOT NULL, segment INTEGER NOT NULL,"
+        " PRIMARY KEY (path, segment)) WITHOUT ROWID"
+    ),
 )
-"""The first manifests of version 1 lack it."""
+"""What the first manifests of a version lack."""
 
 
 class NoManifest(Exception):
@@ -91,7 +95,8 @@ def migrate(db: sqlite3.Connection) -> None:
     for step in range(version or VERSION, VERSION):
         for statement in _STEPS[step]:
             db.execute(statement)
-    db.execute(_EDITED_INDEX)
+    for statement in _LATER:
+        db.execute(statement)
     db.execute(f"PRAGMA user_version={VERSION}")
 
 
@@ -125,8 +130,12 @@ _OF_A_FILE: Final = (("occurrence", "file"), ("issue", "file"), ("output", "file
 
 
 def forget_files(db: sqlite3.Connection, which: str, values: tuple[object, ...]) -> None:
-    """Remove files and what was found in them; their translations stay."""
+    """Remove files and what was found in them; their translations stay.
+
+    What their outputs hold is remembered: the outputs still stand.
+    """
     files = db.execute(f"SELECT id FROM file WHERE {which}", values).fetchall()
+    db.executemany(REMEMBER_OUTPUTS, files)
     for table, column in _OF_A_FILE:
         db.executemany(f"DELETE FROM {table} WHERE {column}=?", files)
 
@@ -331,6 +340,39 @@ WAS_WRITTEN_SO: Final = "SELECT 1 FROM written WHERE path=? AND sha256=?"
 ADD_WRITTEN: Final = "INSERT OR IGNORE INTO written VALUES (?,?)"
 DROP_OTHERS_WRITTEN: Final = "DELETE FROM written WHERE path=? AND sha256<>?"
 
+# --- what outputs hold that a run would replace ---------------------------------------------------
+
+STANDING_TARGET: Final = "SELECT target FROM output WHERE file=? AND path=? AND status<>'failed'"
+_IS_SOURCE: Final = "number >= 0 AND detail IS NULL AND code <> 'plural'"
+"""Condition for the issue of a segment that keeps its source."""
+LEFT_IN_SOURCE: Final = f"SELECT number FROM issue WHERE file=? AND target=? AND {_IS_SOURCE}"
+REMEMBER_OUTPUTS: Final = (
+    "INSERT OR IGNORE INTO stood SELECT p.path, o.segment FROM output p"
+    " JOIN occurrence o ON o.file = p.file WHERE p.file=? AND p.status<>'failed'"
+    " AND o.segment IS NOT NULL AND o.number NOT IN (SELECT number FROM issue i"
+    f" WHERE i.file = p.file AND i.target = p.target AND {_IS_SOURCE})"
+)
+REMEMBER_OUTPUT: Final = f"{REMEMBER_OUTPUTS} AND p.target=?"
+FORGET_STOOD: Final = "DELETE FROM stood WHERE path=?"
+STOOD: Final = "SELECT 1 FROM stood WHERE path=? LIMIT 1"
+STOOD_TABLES: Final = (
+    "CREATE TEMP TABLE IF NOT EXISTS stood_text (text PRIMARY KEY) WITHOUT ROWID",
+    "CREATE TEMP TABLE IF NOT EXISTS in_source (number INTEGER PRIMARY KEY)",
+    "DELETE FROM stood_text",
+    "DELETE FROM in_source",
+)
+FILL_STOOD_TEXTS: Final = (
+    "INSERT OR IGNORE INTO stood_text SELECT s.text FROM stood t"
+    " JOIN segment s ON s.id = t.segment WHERE t.path=?"
+)
+ADD_IN_SOURCE: Final = "INSERT OR IGNORE INTO in_source VALUES (?)"
+COUNT_LOST: Final = (
+    "SELECT COUNT(*) FROM in_source n WHERE NOT EXISTS (SELECT 1 FROM occurrence o"
+    " JOIN segment s ON s.id = o.segment WHERE o.file=? AND o.number = n.number"
+    " AND s.text NOT IN (SELECT text FROM stood_text))"
+)
+"""Of the segments in the source language those whose parts all stood translated."""
+
 # --- issues ---------------------------------------------------------------------------------------
 
 _INTO_ISSUE: Final = "INSERT INTO issue (file, target, number, place, code, detail"
@@ -355,6 +397,7 @@ PUT_RUN: Final = "INSERT OR REPLACE INTO run VALUES (?,?,?,?,?)"
 RATE: Final = "SELECT SUM(segments), SUM(seconds) FROM run WHERE segments > 0"
 LAST_RUN: Final = "SELECT id, options FROM run ORDER BY began DESC LIMIT 1"
 RUN_OPTIONS: Final = "SELECT options FROM run WHERE id=?"
+COUNT_KEPT: Final = "SELECT COUNT(*) FROM output WHERE run=? AND reason=?"
 COUNT_STATUSES: Final = "SELECT status, COUNT(*) FROM output WHERE run=? GROUP BY status"
 _SKIPPED: Final = "format IS NULL AND reason='unsupported_format'"
 """Condition for files of no known format; a missing parser is a failure."""

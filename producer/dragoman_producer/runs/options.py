@@ -46,6 +46,7 @@ def request_of(paths: list[Path], out: Path, given: Mapping[str, Any]) -> Reques
         copy_others=_one_of("--others", given["others"], ("skip", "copy")) == "copy",
         in_flight=given["in_flight"],
         overwrite=given["overwrite"],
+        replace_poorer=given["replace_poorer"],
         cancel=given["cancel"],
         dry_run=given["dry_run"],
     )

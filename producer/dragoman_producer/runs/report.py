@@ -15,7 +15,7 @@ from dragoman_producer.runs.planning import Target
 from dragoman_producer.runs.request import Request
 from dragoman_producer.runs.selecting import REPORT, STATE_FOLDER
 from dragoman_producer.runs.tally import COUNTS
-from dragoman_producer.runs.writing import ENCODING
+from dragoman_producer.runs.writing import ENCODING, POORER
 
 SCHEMA: Final = 1
 
@@ -36,7 +36,8 @@ class Report:
             sql.COUNT_REFUSED,
             (self._run,),
         )
-        good = sum(statuses.get(name, 0) for name in ("done", "unchanged"))
+        kept = self._manifest.number(sql.COUNT_KEPT, (self._run, POORER))
+        good = kept + sum(statuses.get(name, 0) for name in ("done", "unchanged"))
         bad = statuses.get("failed", 0) + refused
         if bad or statuses.get("partial"):
             return 3 if good or statuses.get("partial") else 1

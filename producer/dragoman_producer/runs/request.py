@@ -134,6 +134,8 @@ class Request:
     in_flight: int = IN_FLIGHT
     overwrite: bool = False
     """Replace outputs that were changed by hand, or that no run wrote."""
+    replace_poorer: bool = False
+    """Also replace outputs that have translations which the new ones lack."""
     cancel: bool = False
     """Cancel the jobs in flight if the run is stopped."""
     dry_run: bool = False
@@ -158,6 +160,7 @@ class Request:
             "glossary_file": {"terms": len(terms), "digest": _digest(terms)} if terms else None,
             "keep": {"texts": len(keep), "digest": _digest(keep)} if keep else None,
             "overwrite": self.overwrite,
+            "replace_poorer": self.replace_poorer,
             "others": "copy" if self.copy_others else "skip",
             **{name: list(v) if isinstance(v, tuple) else v for name, v in reading.items()},
         }

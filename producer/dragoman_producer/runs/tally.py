@@ -22,7 +22,8 @@ class Tally:
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS, 0))
     issues: list[tuple[int, str, str, str | None]] = field(default_factory=list)
     """Number of the segment, its place, a gate or code, and a verdict."""
-    _source: set[int] = field(default_factory=set[int])
+    in_source: set[int] = field(default_factory=set[int])
+    """Numbers of the segments that keep their source."""
     _warned: set[int] = field(default_factory=set[int])
 
     def add(self, number: int, rows: list[Any]) -> Text:
@@ -67,21 +68,24 @@ class Tally:
 
     def detail(self) -> str | None:
         """Return how many segments keep their source, and the codes of why; None if none does."""
-        if not self._source:
+        if not self.in_source:
             return None
-        codes = Counter(code for number, _, code, _ in self.issues if number in self._source)
-        why = ", ".join(code for code, _ in codes.most_common(_MOST_CODES))
-        return f"{len(self._source):,} segments keep their source: {why}"
+        return f"{len(self.in_source):,} segments keep their source: {self.codes()}"
+
+    def codes(self) -> str:
+        """Return the codes of why segments keep their source, the most frequent first."""
+        codes = Counter(code for number, _, code, _ in self.issues if number in self.in_source)
+        return ", ".join(code for code, _ in codes.most_common(_MOST_CODES))
 
     def keep_source(self, number: int) -> None:
         """Count a segment that keeps its source, once."""
-        self.counts["source"] += number not in self._source
-        self._source.add(number)
+        self.counts["source"] += number not in self.in_source
+        self.in_source.add(number)
 
     def replace_source(self, number: int) -> None:
         """Count a plural form that has the general form in place of its own, or of its source."""
-        self.counts["source"] -= number in self._source
-        self._source.discard(number)
+        self.counts["source"] -= number in self.in_source
+        self.in_source.discard(number)
         self._warn(number)
 
 

@@ -23,6 +23,7 @@ from dragoman_producer.runs.planning import Target
 from dragoman_producer.runs.reading import question
 from dragoman_producer.runs.request import Request
 from dragoman_producer.runs.selecting import STATE_FOLDER, output_of
+from dragoman_producer.runs.standing import Standing
 from dragoman_producer.runs.tally import Tally
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -31,6 +32,8 @@ ENCODING: Final = "encoding"
 _LACKS: Final = "lacks characters of the translation"
 NOTHING_TRANSLATED: Final = "nothing_translated"
 """Reason of a document without a segment, though readers see text in it."""
+POORER: Final = "poorer"
+"""Reason of a document whose output stands, because the new one would lack translations of it."""
 CHANGED: Final = "changed"
 """Reason of a document whose file is not the one that was read."""
 
@@ -66,6 +69,7 @@ class Writer:
         self._run = run
         self._emit = emit
         self._outputs = Outputs(request, manifest)
+        self._standing = Standing(manifest)
         self.changed: dict[str, Document] = {}
         """Documents by path that changed after they were read; `repeats` is set while they may."""
         self.repeats = True
@@ -145,6 +149,9 @@ class Writer:
                 detail = f"{tally.counts['source']:,} segments have no translation"
                 self._end(document, output, "failed", Refused("quality", detail), tally=tally)
                 return
+            if (poorer := self._poorer(document, output, tally)) is not None:
+                self._end(document, output, "failed", poorer, tally=tally)
+                return
             self._outputs.publish(temporary, output, answer["sha256"])
         finally:
             temporary.unlink(missing_ok=True)
@@ -152,6 +159,16 @@ class Writer:
         status: Status = "partial" if tally.counts["source"] or left else "done"
         why = Refused(NOTHING_TRANSLATED, left) if left else None
         self._end(document, output, status, why, tally=tally, sha256=answer["sha256"])
+
+    def _poorer(self, document: Document, output: Path, tally: Tally) -> Refused | None:
+        """Return why an output must not take the place of the one that stands there."""
+        if self._request.replace_poorer:
+            return None
+        lost = self._standing.lost(document.file, output, tally.in_source)
+        what = f"{lost:,} texts that are translated in its output"
+        why = f"{what} would go back to the source language: {tally.codes()}"
+        detail = f"{why}; the output stays, --replace-poorer replaces it"
+        return Refused(POORER, detail) if lost else None
 
     def _texts(self, document: Document, tally: Tally) -> Iterator[Text]:
         """Yield the text of each segment of a document, None for one without."""
@@ -241,6 +258,10 @@ class Writer:
         detail = refused.detail if refused else tally.detail()
         key = (document.file, document.target.number)
         with self._manifest.writing(lazily=True) as db:
+            if status == "failed":
+                db.execute(sql.REMEMBER_OUTPUT, key)
+            else:
+                db.execute(sql.FORGET_STOOD, (stored(str(output)),))
             db.execute(sql.DROP_ISSUES, key)
             db.executemany(sql.ADD_ISSUE, ((*key, *each) for each in tally.issues))
             if status != "failed":  # it stands in the place of one of other settings
