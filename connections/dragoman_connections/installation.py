@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-Extra = Literal["echo", "worker", "plots", "demo", "msk", "otel"]
+Extra = Literal["documents", "echo", "worker", "plots", "demo", "msk", "otel"]
 
 
 def how_to_install(extra: Extra) -> str:

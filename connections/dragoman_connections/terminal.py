@@ -12,6 +12,8 @@ _CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\
 """C0 except tab and line feed, DEL, C1, and the controls that reorder bidirectional text."""
 _LEFT_BY_JSON: Final = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
+_HALVES: Final = re.compile("[\ud800-\udfff]")
+
 
 def escaped(text: str) -> str:
     r"""Return the text with control characters written as escapes, such as `\x1b`."""
@@ -43,8 +45,16 @@ def json_line(value: Any) -> str:
 
     A program may read it from a pipe and show it as it is.
     """
-    line = json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
-    return _LEFT_BY_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", line)
+    return safe_json(json.dumps(value, ensure_ascii=False, separators=(", ", ": ")))
+
+
+def safe_json(spelled: str) -> str:
+    """Return JSON in which control characters are escapes, and halves of characters text.
+
+    Strict readers refuse half a surrogate pair, as in the name of a file that is not UTF-8.
+    """
+    halved = _HALVES.sub(lambda match: f"\\\\u{ord(match[0]):04x}", spelled)
+    return _LEFT_BY_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", halved)
 
 
 def _escape(match: re.Match[str]) -> str:

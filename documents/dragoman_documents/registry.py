@@ -94,7 +94,7 @@ def codec(name: str) -> Codec:
         module = import_module(f"{__package__}.{_FORMATS[name].module}")
     except ModuleNotFoundError as error:
         raise MissingExtra(
-            f"the format {name} needs the package {error.name}: pip install 'dragoman[documents]'"
+            f"the format {name} needs the package {error.name}, which is not installed"
         ) from error
     found: Codec = module.CODECS[name]
     return found

@@ -34,6 +34,7 @@ from dragoman_producer.cli.terminal import (
     SUCCESS,
     USAGE_ERROR,
     flushed,
+    plain,
     print_line,
     print_note,
 )
@@ -53,7 +54,8 @@ def dragoman() -> int:
         print_to(sys.stderr, usage_message(error, "dragoman"))
         status = USAGE_ERROR
     except OSError as error:
-        print_note(f"dragoman: {error.filename or 'standard output'}: {error.strerror or error}")
+        where = f"{plain(error.filename)}: " if error.filename else ""
+        print_note(f"dragoman: {where}{error.strerror or error}")
         status = FAILURE
     except Exception as error:  # noqa: BLE001 - a traceback does not help the user
         print_note(f"dragoman: internal error, please report it: {type(error).__name__}: {error}")

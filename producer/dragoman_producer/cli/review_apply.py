@@ -56,7 +56,7 @@ def apply_files(
 
 async def _apply_all(applying: Applying, files: list[Path], read: list[Edits]) -> None:
     from dragoman_producer.review.edits import BadEdits
-    from dragoman_producer.runs.extracting import Children
+    from dragoman_producer.runs.extracting import Children, MissingParser
 
     children = Children()
     try:
@@ -65,6 +65,8 @@ async def _apply_all(applying: Applying, files: list[Path], read: list[Edits]) -
             await applying.apply(lang, edits.edits, children)
     except BadEdits as error:
         raise refused(f"{', '.join(map(str, files))}: {error}") from None
+    except MissingParser as error:
+        raise refused(str(error)) from None
     finally:
         await children.close()
 

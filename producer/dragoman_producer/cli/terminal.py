@@ -36,8 +36,12 @@ def print_aside(line: str) -> None:
 
 
 def print_line(line: str) -> None:
-    """Print one line of data on stdout."""
-    print_to(sys.stdout, line, flush=sys.stdout.isatty())
+    """Print one line of data on stdout. Raises OSError that names it."""
+    try:
+        print_to(sys.stdout, line, flush=sys.stdout.isatty())
+    except OSError as error:
+        error.filename = error.filename or "standard output"
+        raise
 
 
 def print_json(fields: dict[str, Any]) -> None:

@@ -400,7 +400,7 @@ RUN_OPTIONS: Final = "SELECT options FROM run WHERE id=?"
 COUNT_KEPT: Final = "SELECT COUNT(*) FROM output WHERE run=? AND reason=?"
 COUNT_STATUSES: Final = "SELECT status, COUNT(*) FROM output WHERE run=? GROUP BY status"
 _SKIPPED: Final = "format IS NULL AND reason='unsupported_format'"
-"""Condition for files of no known format; a missing parser is a failure."""
+"""Condition for files of no known format."""
 COUNT_REFUSED: Final = (
     f"SELECT COUNT(*) FROM file WHERE run=? AND reason IS NOT NULL AND NOT ({_SKIPPED})"
 )

@@ -13,7 +13,7 @@ from dragoman_documents.inline_codes import plain
 from dragoman_producer.manifest import sql
 from dragoman_producer.review.page import Row, Verdict
 from dragoman_producer.review.rows import Standing, Stored
-from dragoman_producer.runs.extracting import Children, Refused
+from dragoman_producer.runs.extracting import Children, MissingParser, Refused
 from dragoman_producer.runs.paths import loaded
 from dragoman_producer.runs.reading import question
 
@@ -45,7 +45,10 @@ async def _with_codes(
     if any(plain(each.row.source) != each.row.source for each in texts):
         try:
             await children.codes(_question(standing, lang, texts[0]), keep)
-        except Refused:  # it has changed or is gone: the tags are exported all the same
+        except (
+            Refused,
+            MissingParser,
+        ):  # it has changed or is gone: the tags are exported all the same
             codes.clear()
     return [replace(each.row, codes=codes.get(each.number, ())) for each in texts]
 

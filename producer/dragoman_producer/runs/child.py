@@ -34,7 +34,15 @@ from dragoman_documents.parts.source import Changed, Part, Source
 from dragoman_documents.putting_back import Spliced, Unwritable, put_back
 from dragoman_producer.runs import ignored
 from dragoman_producer.runs.chosen import Chosen
-from dragoman_producer.runs.frames import ROWS_PER_FRAME, Text, options_of, receive, send
+from dragoman_producer.runs.frames import (
+    MISSING_PARSER,
+    ROWS_PER_FRAME,
+    Text,
+    options_of,
+    receive,
+    send,
+)
+from dragoman_producer.runs.paths import encodable
 
 MEMORY_BYTES: Final = 2 * 1024**3
 PATIENCE: Final = 10
@@ -112,7 +120,7 @@ def _or_refusal(answers: Iterator[object]) -> Iterator[object]:
         refusal = _refusal(error)
     _limit_time(0)
     if refusal is not None:
-        yield {"reason": refusal[0], "detail": refusal[1]}
+        yield {"reason": refusal[0], "detail": encodable(refusal[1])}
 
 
 def _refusal(error: Exception) -> tuple[str, str]:
@@ -122,6 +130,8 @@ def _refusal(error: Exception) -> tuple[str, str]:
     for kind, reason, detail in _REASONS:
         if isinstance(error, kind):
             return reason, detail or str(error)
+    if isinstance(error, ModuleNotFoundError):
+        return MISSING_PARSER, f"the package {error.name} is not installed"
     if isinstance(error, OSError):
         reason = "no_space" if error.errno in _FULL else "corrupt"
         return reason, error.strerror or type(error).__name__
@@ -146,7 +156,7 @@ def _opened(request: dict[str, Any]) -> tuple[Source, Codec, Options]:
     try:
         codec = registry.codec(request["format"])
     except registry.MissingExtra as error:
-        raise _Refused("unsupported_format", str(error)) from None
+        raise _Refused(MISSING_PARSER, str(error)) from None
     given = options_of(request["options"])
     options = replace(given, bilingual=given.bilingual and codec.can_double)
     more_time = partial(_limit_time, request["seconds"])
@@ -217,7 +227,10 @@ class _Remarks:
 
     def rows(self) -> list[tuple[str, str, str, int]]:
         """Return each as [place, detail, kind, count]."""
-        return [(each.place, each.detail, each.kind, each.count) for each in self._found.values()]
+        return [
+            (encodable(each.place), encodable(each.detail), each.kind, each.count)
+            for each in self._found.values()
+        ]
 
 
 def _unsendable(rows: list[list[object]]) -> Iterator[Remark]:
@@ -235,9 +248,11 @@ def _row(part: Part, segment: Segment) -> list[object]:
 
     A text that no encoding can express, as of a JSON escape for half a surrogate, is None.
     """
-    context = [segment.context, list(segment.headings)]
+    context = segment.context and encodable(segment.context)
+    headings = [encodable(each) for each in segment.headings]
     text = segment.text if _is_encodable(segment.text) else None
-    return [text, part.place(segment), segment.max_chars, segment.state, *context]
+    place = encodable(part.place(segment))
+    return [text, place, segment.max_chars, segment.state, context, headings]
 
 
 def _is_encodable(text: str) -> bool:

@@ -12,7 +12,9 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
-from dragoman_producer.runs.frames import LENGTH, ROWS_PER_FRAME, Text, encoded
+from dragoman_connections.installation import how_to_install
+from dragoman_producer.errors import DragomanError
+from dragoman_producer.runs.frames import LENGTH, MISSING_PARSER, ROWS_PER_FRAME, Text, encoded
 
 SECONDS_PER_FILE: Final = 120
 """Of CPU time."""
@@ -28,6 +30,10 @@ class Refused(Exception):
         super().__init__(f"{reason}: {detail}")
         self.reason = reason
         self.detail = detail
+
+
+class MissingParser(DragomanError):
+    """A package is not installed that reads documents of this run; the message says which."""
 
 
 class Children:
@@ -132,7 +138,7 @@ class Children:
         await self._ask(child, [])
 
     async def _answer(self, child: Process) -> dict[str, Any]:
-        """Return the next message of a child. Raises Refused."""
+        """Return the next message of a child. Raises Refused and MissingParser."""
         assert child.stdout is not None  # noqa: S101  it is a pipe
         try:
             (length,) = LENGTH.unpack(await child.stdout.readexactly(LENGTH.size))
@@ -140,6 +146,8 @@ class Children:
         except asyncio.IncompleteReadError:
             self._all.discard(child)
             raise _death(await child.wait(), self._seconds) from None
+        if answer.get("reason") == MISSING_PARSER:
+            raise MissingParser(f"{answer['detail']}; {how_to_install('documents')}")
         if "reason" in answer:
             raise Refused(answer["reason"], answer["detail"])
         return answer

@@ -14,6 +14,8 @@ from dragoman_documents.codec import Options
 
 LENGTH: Final = struct.Struct(">I")
 ROWS_PER_FRAME: Final = 500
+MISSING_PARSER: Final = "missing_parser"
+"""Reason of a child that lacks a package: a refusal of the run, not of the document."""
 Text = str | list[str] | None
 """A translation; in a list if a person should look at it; None for a segment without one."""
 

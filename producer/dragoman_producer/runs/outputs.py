@@ -8,7 +8,7 @@ from pathlib import Path
 from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.runs.extracting import Refused
-from dragoman_producer.runs.paths import sha256_of, stored
+from dragoman_producer.runs.paths import sha256_of, shown, stored
 from dragoman_producer.runs.request import Request
 from dragoman_producer.runs.selecting import escapes, is_source
 
@@ -32,11 +32,12 @@ class Outputs:
         if is_source(output, source):
             raise Refused("collision", "its output would replace it; give another --out")
         if output.is_dir():
-            raise Refused("collision", "a folder has the name of its output")
+            raise Refused("collision", f"its output, {shown(str(output))}, is a folder")
         if not self._request.overwrite and not self._may_replace(output):
             raise Refused(
                 "collision",
-                "its output was changed by hand, or no run wrote it; move it, or give --overwrite",
+                f"{shown(str(output))} was changed by hand, or no run wrote it;"
+                " move it, or give --overwrite",
             )
 
     def publish(self, temporary: Path, output: Path, sha256: str | None) -> None:
@@ -73,7 +74,10 @@ class Outputs:
 
     def _check_inside(self, output: Path) -> None:
         if escapes(self._request, output):
-            raise Refused("outside", "its output would be outside of the folder of outputs")
+            where = shown(str(output))
+            raise Refused(
+                "outside", f"its output, {where}, would be outside of the folder of outputs"
+            )
 
     def _may_replace(self, output: Path) -> bool:
         return not os.path.lexists(output) or self._is_ours(output, sha256_of(output))

@@ -23,7 +23,12 @@ def loaded(path: str | bytes) -> str:
 
 def shown(path: str | bytes) -> str:
     """Return a path for people and for JSON."""
-    return loaded(path).encode("utf-8", "backslashreplace").decode()
+    return encodable(loaded(path))
+
+
+def encodable(text: str) -> str:
+    """Return a text with escapes for halves of characters, which no encoding has."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def sha256_of(path: Path) -> str | None:

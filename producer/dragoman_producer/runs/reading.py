@@ -22,7 +22,7 @@ from dragoman_producer.runs.request import Request
 from dragoman_producer.runs.selecting import Found, Selection
 
 UNSUPPORTED: Final = "unsupported_format"
-"""Reason of a file whose name has no known format, and of one whose parser is not installed."""
+"""Reason of a file whose name has no known format."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,10 @@ class Reader:
     segments: int = 0
 
     async def read_all(self, selection: Selection) -> None:
-        """Read every file, as many at once as there are children. Raises NothingThere, NoSpace."""
+        """Read every file, as many at once as there are children.
+
+        Raises NothingThere, MissingParser and NoSpace.
+        """
         waiting = iter(selection.files())
         working = [self._work(waiting) for _ in range(self.children.count)]
         async with asyncio.TaskGroup() as group:

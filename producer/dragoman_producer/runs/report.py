@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, TextIO
 
+from dragoman_connections.terminal import safe_json
 from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.runs.paths import shown
@@ -83,21 +84,25 @@ class Report:
             db.execute(sql.PUT_RUN, row)
 
     def write(self, totals: dict[str, Any]) -> Path:
-        """Write the report whole, document by document. Raises OSError."""
+        """Write the report whole, document by document. Raises OSError that names it."""
         path = self._request.out / REPORT
         temporary = self._request.out / STATE_FOLDER / REPORT
-        with temporary.open("w", encoding="utf-8") as file:
-            head = json.dumps(totals, ensure_ascii=False, indent=1)
-            file.write(head.rstrip("}").rstrip() + ',\n "documents": [')
-            self._write_documents(file)
-            file.write("\n ]\n}\n")
-        temporary.replace(path)
+        try:
+            with temporary.open("w", encoding="utf-8") as file:
+                head = safe_json(json.dumps(totals, ensure_ascii=False, indent=1))
+                file.write(head.rstrip("}").rstrip() + ',\n "documents": [')
+                self._write_documents(file)
+                file.write("\n ]\n}\n")
+            temporary.replace(path)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise OSError(error.errno, error.strerror, str(path)) from error
         return path
 
     def _write_documents(self, file: TextIO) -> None:
         comma = "\n  "
         for document in self._documents():
-            file.write(comma + json.dumps(document, ensure_ascii=False))
+            file.write(comma + safe_json(json.dumps(document, ensure_ascii=False)))
             comma = ",\n  "
 
     def _documents(self) -> Iterator[dict[str, Any]]:

@@ -43,8 +43,8 @@ async def run_documents(
     """Translate documents, and yield what happens; the last event is Finished.
 
     Closing the iterator cancels the run; what is stored stays. Raises UnknownGlossary,
-    NothingNamed, FolderBusy, NoFolder, NothingThere, NoSpace and OSError before anything was
-    translated.
+    NothingNamed, MissingParser, FolderBusy, NoFolder, NothingThere, NoSpace and OSError before
+    anything was translated.
     """
     glossary = await _glossary(client, request)
     events: asyncio.Queue[Event | None] = asyncio.Queue()

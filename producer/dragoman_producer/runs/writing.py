@@ -34,6 +34,8 @@ NOTHING_TRANSLATED: Final = "nothing_translated"
 """Reason of a document without a segment, though readers see text in it."""
 POORER: Final = "poorer"
 """Reason of a document whose output stands, because the new one would lack translations of it."""
+NO_SPACE: Final = "no_space"
+"""Reason of a document whose output the disk does not hold, or that is larger than allowed."""
 CHANGED: Final = "changed"
 """Reason of a document whose file is not the one that was read."""
 
@@ -111,9 +113,9 @@ class Writer:
             if refused.reason == CHANGED and self.repeats:
                 self.changed[document.path] = document
             else:
-                self._end(document, output, "failed", refused)
+                self._end(document, output, "failed", _naming(refused, output))
         except OSError as error:
-            self._end(document, output, "failed", _refused(error))
+            self._end(document, output, "failed", _refused(error, output))
 
     def interrupt(self, document: Document) -> None:
         """Record a document whose segments are not settled when the run ends."""
@@ -298,7 +300,14 @@ _CODES: Final = {
 """Code of the issues per list in the answer of a child; the last one replaces sources."""
 
 
-def _refused(error: OSError) -> Refused:
+def _refused(error: OSError, output: Path) -> Refused:
     if error.errno in _FULL:
-        return Refused("no_space", "the disk is full, or the file is larger than allowed")
-    return Refused("outside", f"its output cannot be written: {error.strerror}")
+        return _naming(Refused(NO_SPACE, error.strerror or "the disk is full"), output)
+    return Refused("outside", f"{shown(str(output))} cannot be written: {error.strerror}")
+
+
+def _naming(refused: Refused, output: Path) -> Refused:
+    """Return a refusal that names the output if the disk of it is full."""
+    if refused.reason != NO_SPACE:
+        return refused
+    return Refused(NO_SPACE, f"{shown(str(output))} cannot be written: {refused.detail}")
