@@ -261,7 +261,8 @@ async def test_the_report_has_the_options_of_the_run_without_texts(
         "to": ["de"], "from": "en", "layout": "folders", "profile": "chat", "quality": None,
         "on_fail": "source", "memory": None, "formality": None, "instructions": 1,
         "glossary": None, "overwrite": False, "replace_poorer": False, "others": "skip",
-        "include": ["*.lines"], "exclude": ["x"], "format": None, "formats": [], "columns": ["a"], "fields": [],
+        "include": ["*.lines"], "exclude": ["x"], "format": None, "formats": [],
+        "columns": ["a"], "fields": [],
         "keys": ["b"], "in_place": False, "bilingual": False, "context": "none", "refresh": False,
         "encoding": "cp1252", "site": None,
     }  # fmt: skip
