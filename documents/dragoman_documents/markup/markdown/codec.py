@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, groupby
-from string import punctuation
+from itertools import chain
 from typing import Final
 
 from dragoman_documents.codec import (
@@ -21,29 +20,26 @@ from dragoman_documents.codec import (
 from dragoman_documents.encodings import Decoded, decoded
 from dragoman_documents.inline_codes import rendered
 from dragoman_documents.markup.markdown.bilingual import Doubling
-from dragoman_documents.markup.markdown.escaping import is_punctuation, spelled
+from dragoman_documents.markup.markdown.delimiters import is_punctuation
 from dragoman_documents.markup.markdown.events import Block
 from dragoman_documents.markup.markdown.extracting import Extracting, Slot
 from dragoman_documents.markup.markdown.front_matter import Value, front_matter, paths
 from dragoman_documents.markup.markdown.html_blocks import HtmlSlots, replacements
 from dragoman_documents.markup.markdown.masks import Masks
-from dragoman_documents.markup.markdown.raw_counts import labels, raw_counts
+from dragoman_documents.markup.markdown.raw_counts import constructs, labels
 from dragoman_documents.markup.markdown.titles import spelled_title
 from dragoman_documents.markup.markdown.units import Unit
 from dragoman_documents.markup.markdown.writing import (
     Part,
     Writer,
-    context,
     whole,
 )
-from dragoman_documents.markup.sites import site
 from dragoman_documents.references import reference
 from dragoman_documents.splicing import Replacement, replaced
 from dragoman_documents.values import is_text
 from dragoman_text.spans import has_letters
 
 _NEWLINES: Final = re.compile(r"[\r\n]+")
-_COUNTED: Final = re.compile(r"[\[\]{}<]|://|[\r\n]|\A[^\w\s]")
 _RUN: Final = re.compile(rb"\*+|_+|~+")
 
 
@@ -134,14 +130,12 @@ class _Splicing:
         written: set[int] = set()
         for html in self.layout.html:
             written.update(range(html.first, html.first + len(html.page.segments)))
-        for index, content in self._units():
-            slot = self.layout.slots[index]
+        for slot, content, spelled_whole in self._units():
             if self.bilingual:
                 yield self.doubling.doubled(slot, content.encode())
             else:
                 written.update(title.index for title in slot.titles)
-                spelled_whole = whole(slot, content, self.layout.source)
-                yield Replacement(slot.start, slot.end, spelled_whole.encode())
+                yield Replacement(slot.start, slot.end, spelled_whole)
         for index, slot in enumerate(self.layout.slots):
             if slot.value is not None:
                 yield from self._metadata(index, slot.value)
@@ -153,6 +147,8 @@ class _Splicing:
         if text is None or not is_text(text):
             return
         content = rendered(text, self.segments[index].codes, str)
+        if not self._has_the_same(value.text.encode(), content.encode()):
+            return
         content = f"{value.text} / {content}" if self.bilingual else content
         yield Replacement(value.start, value.end, value.spelled(content).encode())
 
@@ -163,52 +159,54 @@ class _Splicing:
         elif content is not None:
             yield Replacement(slot.start, slot.end, content.encode())
 
-    def _units(self) -> Iterator[tuple[int, str]]:
-        """Yield the numbers and contents of the units that Markdown can hold, block by block."""
+    def _units(self) -> Iterator[tuple[Slot, str, bytes]]:
+        """Yield the units that Markdown can hold, block by block: content, and what is written."""
         source = self.layout.source
         writer = Writer(source, self.options, self.mdx)
-        units = ((index, slot) for index, slot in enumerate(self.layout.slots) if slot.unit)
-        for _, group in groupby(units, lambda each: id(each[1].unit and each[1].unit.block)):
-            made = (self._part(index, slot, writer) for index, slot in group)
-            parts = [part for part in made if part is not None]
-            for index, content in writer.contents(parts).items() if parts else ():
+        for parts in self._blocks(writer):
+            for index, content in writer.contents(parts).items():
                 slot = self.layout.slots[index]
                 if slot.unit is None or not _delimits(slot.unit, source, content):
                     continue
-                if self._counts_the_same(slot, content):
-                    yield index, content
+                written = whole(slot, content, source).encode()
+                if self._has_the_same(source[slot.start : slot.end], written):
+                    yield slot, content, written
 
-    def _counts_the_same(self, slot: Slot, content: str) -> bool:
-        """Return whether a unit has the constructs of its source, counted without the parser."""
-        source = self.layout.source[slot.start : slot.end].decode()
-        written = whole(slot, content, self.layout.source)
-        if not (_COUNTED.search(source) or _COUNTED.search(written)):
-            return True
-        before = raw_counts(source, self.labels, mdx=self.mdx)
-        return raw_counts(written, self.labels, mdx=self.mdx) == before
+    def _blocks(self, writer: Writer) -> Iterator[list[Part]]:
+        """Yield the units of each block that have a translation that Markdown can hold."""
+        parts: list[Part] = []
+        block = None
+        for index, slot in enumerate(self.layout.slots):
+            text, unit = self.texts[index], slot.unit
+            if text is None or unit is None:
+                continue
+            if parts and unit.block is not block:
+                yield parts
+                parts = []
+            block = unit.block
+            part = writer.part(index, slot, unit, text, self._codes(index, slot))
+            if part is not None:
+                parts.append(part)
+        if parts:
+            yield parts
+
+    def _has_the_same(self, raw: bytes, written: bytes) -> bool:
+        """Return whether a text has the constructs of its source, found without the parser."""
+        found = constructs(raw, self.labels, mdx=self.mdx)
+        return constructs(written, self.labels, mdx=self.mdx) == found
 
     @cached_property
     def labels(self) -> frozenset[str]:
         """The labels that the document defines."""
-        return labels(self.layout.source.decode())
-
-    def _part(self, index: int, slot: Slot, writer: Writer) -> Part | None:
-        """Return a unit with its translation; None if it has none that Markdown can hold."""
-        text = self.texts[index]
-        if text is None or slot.unit is None:
-            return None
-        source, codes = self.layout.source, self._codes(index, slot)
-        known = site(self.options.site).escapes if not self.mdx else punctuation
-        around = context(slot.unit, source, known, mdx=self.mdx)
-        made = spelled(text, codes, around, writer.source_unit(slot.unit))
-        return Part(index, slot, made, text, codes) if made.holds else None
+        return labels(self.layout.source)
 
     def _title(self, index: int) -> str | None:
         text, slot = self.texts[index], self.layout.slots[index]
         if text is None or not has_letters(text):
             return None
         raw = self.layout.source[slot.start : slot.end].decode()
-        return spelled_title(text, raw, slot.syntax)
+        content = spelled_title(text, raw, slot.syntax)
+        return content if self._has_the_same(raw.encode(), content.encode()) else None
 
     def _codes(self, index: int, slot: Slot) -> Sequence[InlineCode]:
         """Return the codes of a unit with their titles translated; a copy has no titles."""

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cached_property
 from itertools import chain
+from string import punctuation
 from typing import Final, NamedTuple
 
 from dragoman_documents.codec import InlineCode, Options
 from dragoman_documents.inline_codes import composed, pieces
-from dragoman_documents.markup.markdown.escaping import Context, Plain, SourceUnit, Spelled
-from dragoman_documents.markup.markdown.events import Block, Token
+from dragoman_documents.markup.markdown.events import Block
 from dragoman_documents.markup.markdown.extracting import Extracting, Slot
 from dragoman_documents.markup.markdown.inlines import DEFINED, normalized
+from dragoman_documents.markup.markdown.plain import Plain, finished, written
+from dragoman_documents.markup.markdown.spelled import SourceUnit, Spelled
+from dragoman_documents.markup.markdown.unit_sources import (
+    AS_IT_IS,
+    context,
+    has_short_links,
+    inner_end,
+    inner_start,
+    raw_of,
+    short_links,
+    spelling_of,
+)
 from dragoman_documents.markup.markdown.units import Unit
 from dragoman_documents.markup.sites import Dialect, site
 from dragoman_documents.spelling import Spelling
@@ -26,13 +38,11 @@ _ANGLES: Final = re.compile(r"<((?:https?|ftp)://[^<>]*)>")
 _EXTENDING: Final = frozenset({"gfm", "markdown-it", "obsidian"})
 """Dialects that make a link of a bare address and of the letters that follow it."""
 _CANONICAL: Final = {"_": "*", "__": "**"}
-_NO_TEXT: Final = re.compile(r"<(?!\s)|\{")
 _OWN_SYNTAX: Final[Mapping[Dialect, str]] = {
     "python-markdown": "=^~\\", "kramdown": "|", "myst": "$", "mdx": "$", "pandoc": "^~\\",
     "obsidian": "=",
 }  # fmt: skip
 """Characters that are syntax in a dialect, though our parser takes them for text."""
-_AS_IT_IS: Final = Spelling(())
 _MOST_STEPS: Final = 12
 """Runs of characters of a unit that are tried one by one; of more of them, several at once."""
 _LONGEST: Final = 20_000
@@ -95,21 +105,39 @@ class Writer:
         labels = [label.decode() for label in DEFINED.findall(self.source)]
         return {normalized(label): label for label in labels}
 
-    def source_unit(self, unit: Unit) -> SourceUnit:
-        """Return how a unit is spelled in the source."""
-        heading = unit.block.kind in ("heading", "title")
-        spelling, default = _AS_IT_IS, _default(self._syntax, mdx=self.mdx, heading=heading)
-        if not _is_literal(unit, self.source, default):
-            spelling = Spelling(_spelled_pieces(unit, self.source), default)
-        links = dict(_short_links(unit.tokens, self.source))
-        raw = self.source[inner_start(unit) : inner_end(unit)].decode()
-        extends = self._extends_addresses
-        return SourceUnit(spelling, self.definitions, links, raw, extends, self._syntax)
+    def part(
+        self, number: int, slot: Slot, unit: Unit, text: str, codes: Sequence[InlineCode]
+    ) -> Part | None:
+        """Return a unit with its translation; None if Markdown cannot hold that."""
+        spelling = spelling_of(unit, self.source, self._syntax, mdx=self.mdx)
+        if not has_short_links(unit):
+            content = written(text, codes, spelling, outermost=unit.outermost)
+            if content is not None:
+                plain = Plain(finished(content, raw_of(unit, self.source)) if spelling else content)
+                return Part(number, slot, plain, text, codes)
+        around = context(unit, self.source, self._known, mdx=self.mdx)
+        spelled = Spelled(text, codes, around, self._source_unit(unit, spelling))
+        return Part(number, slot, spelled, text, codes) if spelled.holds else None
+
+    def _source_unit(self, unit: Unit, spelling: Spelling | None) -> SourceUnit:
+        return SourceUnit(
+            spelling or AS_IT_IS,
+            self.definitions,
+            short_links(unit, self.source),
+            raw_of(unit, self.source),
+            self._extends_addresses,
+            self._syntax,
+        )
 
     @cached_property
     def _syntax(self) -> str:
         dialect = "mdx" if self.mdx else site(self.options.site).dialect
         return _OWN_SYNTAX.get(dialect, "")
+
+    @cached_property
+    def _known(self) -> str:
+        """The characters that a backslash escapes."""
+        return punctuation if self.mdx else site(self.options.site).escapes
 
     @cached_property
     def _extends_addresses(self) -> bool:
@@ -258,113 +286,3 @@ def whole(slot: Slot, content: str, source: bytes) -> str:
     if content.encode() == source[start:end]:
         return source[unit.start : start].decode() + content + source[end : unit.end].decode()
     return content.join(unit.wrap)
-
-
-def inner_start(unit: Unit) -> int:
-    """Return where the text of a unit begins, inside the link around it."""
-    if not unit.wrap[0]:
-        return unit.start
-    return unit.inner
-
-
-def inner_end(unit: Unit) -> int:
-    """Return where the text of a unit ends, inside the link around it."""
-    return unit.tokens[-1].end
-
-
-@cache
-def _default(syntax: str, *, mdx: bool, heading: bool) -> Callable[[str], str]:
-    """Return how a dialect needs a text spelled; a source that has it otherwise keeps that.
-
-    What is syntax only sometimes has no spelling of its own: each source's is kept.
-    """
-    if not syntax:
-        return str
-    brace = "&#123;" if heading else "\\{"
-
-    def spelled(found: re.Match[str]) -> str:
-        if found[0] in syntax:
-            return "\0" + found[0]
-        return brace if found[0] == "{" else "\\" + found[0]
-
-    characters = rf"[{re.escape(syntax)}]"
-    return partial(
-        re.compile(f"{_NO_TEXT.pattern}|{characters}" if mdx else characters).sub, spelled
-    )
-
-
-def _is_literal(unit: Unit, source: bytes, default: Callable[[str], str]) -> bool:
-    """Return whether all text of a unit is on one line and spelled as it is."""
-    before = inner_start(unit)
-    for token in unit.tokens:
-        if token.kind == "soft" or (
-            token.kind == "text"
-            and (
-                token.start != before
-                or source[token.start : token.end] != token.text.encode()
-                or default(token.text) != token.text
-            )
-        ):
-            return False
-        before = token.end
-    return True
-
-
-def _spelled_pieces(unit: Unit, source: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a unit, decoded and as spelled."""
-    before = inner_start(unit)
-    tokens = unit.tokens
-    for index, token in enumerate(tokens):
-        if token.kind == "text":
-            escape = source[before : token.start].lstrip(b" \t>") == b"\\"
-            raw = source[token.start : token.end].decode()
-            if escape and token.text:
-                yield token.text[0], "\\" + raw[:1]
-                yield token.text[1:], raw[1:]
-            else:
-                yield token.text, raw
-        elif token.kind == "soft":
-            following = tokens[index + 1].start
-            if source[following - 1 : following] == b"\\" and tokens[index + 1].kind == "text":
-                following -= 1
-            yield " ", source[before:following].decode()
-            before = following
-            continue
-        before = token.end
-
-
-def _short_links(tokens: Sequence[Token], source: bytes) -> Iterator[tuple[str, dict[str, str]]]:
-    if not any(token.kind == "close" and token.text for token in tokens):
-        return
-    opened: list[Token] = []
-    found: dict[str, dict[str, str]] = {}
-    for token in tokens:
-        if token.kind == "open":
-            opened.append(token)
-        elif token.kind == "close":
-            opening = opened.pop()
-            if token.text:
-                inside = source[opening.end : token.start].decode()
-                found.setdefault(token.text, {})[inside] = source[token.start : token.end].decode()
-    yield from found.items()
-
-
-def context(unit: Unit, source: bytes, known: str, *, mdx: bool) -> Context:
-    """Return where a translation is written."""
-    heading, cell = unit.block.kind in ("heading", "title"), unit.block.kind == "cell"
-    known += "|" * cell
-    bracketed = bool(unit.wrap[0]) or unit.block.kind == "title" or not unit.outermost
-    before, after = "[", "]"
-    if not unit.wrap[0]:
-        before = source[max(unit.start - 4, 0) : unit.start].decode("utf-8", "ignore")[-1:]
-        after = source[unit.end : unit.end + 4].decode("utf-8", "ignore")[:1]
-    return Context(
-        before or "\n",
-        after or "\n",
-        begins_line=unit.begins_line and not unit.wrap[0],
-        heading=heading,
-        mdx=mdx,
-        cell=cell,
-        bracketed=bracketed,
-        known=known,
-    )
