@@ -14,7 +14,7 @@ from dragoman_documents.values import is_text
 
 _LINES: Final = re.compile(
     rb"""
-    ^(?P<prefix>[ \t>]*(?:(?:[-*+:]|[0-9]{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)*)(?:
+    ^(?P<prefix>[ \t>]*(?:(?:[-*+:]|[0-9]{1,9}[.)])[ \t]+)*)(?:
       (?P<fence>       (?:`{3,}(?=[^`\r\n]*\r?$)|~{3,})[^\r\n]* )
     | (?P<colons>      :{3,}[^\r\n]* )
     | (?P<admonition>  (?:!!!|\?\?\?\+?)[ ]?(?=[\w-])[^\r\n]* )
@@ -47,7 +47,7 @@ _LINES: Final = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 _LIKELY: Final = re.compile(
-    rb"\n[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)*"
+    rb"\n[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*"
     rb"(?:```|~~~|:::|:[ \t]|!!!|\?\?\?|===|///|;-|--|-8<|<<<|<[A-Za-z!]|%[% \t]|\([^\s()]+\)="
     rb"|\{|\[[!\[_Tt]|(?:[A-Za-z]|[ivxIVX]{1,6}|#)[.)][ \t]"
     rb"|\((?:@|[\w]{1,5}\))|:[A-Za-z]|\$[\[{$]|\\[A-Za-z]|\*\[|\||\+[-=:+]|#{1,6}[ \t][^\n]*\{)"
@@ -84,7 +84,9 @@ _KEYS: Final = re.compile(
 """Lines of YAML up to the closing one: keys, their values, and comments."""
 _INDENTED: Final = re.compile(rb"(?:[ \t>]*(?:[ ]{4}|\t)[^\r\n]*(?:\r?\n|\Z))+")
 _SEPARATOR: Final = re.compile(rb"[ \t>]*[|:\-+= \t]*-[|:\-+= \t]*\r?\Z")
+_SEPARATOR_LINE: Final = re.compile(rb"^" + _SEPARATOR.pattern.replace(rb"\Z", rb"$"), re.MULTILINE)
 _ROWS: Final = re.compile(rb"(?:[ \t>]*[|+][^\n]*(?:\n|\Z))+")
+_BAR: Final = re.compile(rb"^[ \t>]*(?P<bar>\|)[ \t]*\r?$", re.MULTILINE)
 _PARAGRAPH: Final = re.compile(rb"(?:[ \t>]*[^ \t>\r\n][^\n]*(?:\n|\Z))+")
 
 
@@ -362,12 +364,15 @@ class Blocks:
         above = self._text[self._text.rfind(b"\n", 0, max(0, start - 1)) + 1 : max(0, start - 1)]
         if b"|" in above or _SEPARATOR.match(above) or any(map(_SEPARATOR.match, lines)):
             self._hide_bars(start, rows.end())
+            self._hide_bars_alone(rows.start(), rows.end(), above)
             return rows.end()
         if not self._begins_paragraph(match):
             return rows.end()
         if all(line.endswith(b"|") and len(line) > 1 for line in lines):
             self._table(rows.start(), rows.end())
-        elif all(line[1:2] in (b" ", b"") and b"|" not in line[1:] for line in lines):
+        elif all(line[1:2] in (b" ", b"") and b"|" not in line[1:] for line in lines) and (
+            not self._text[rows.end() : _behind_line(self._text, rows.end())].strip(b" \t>\r\n")
+        ):
             self._verses(rows.start(), rows.end())
         return rows.end()
 
@@ -377,6 +382,14 @@ class Blocks:
             for code in _CODE.finditer(self._text, start, end):
                 if b"|" in code[0]:
                     self._masks.text[slice(*code.span())] = code[0].replace(b"|", b"x")
+
+    def _hide_bars_alone(self, start: int, end: int, above: bytes) -> None:
+        """Hide lines of one bar behind a table, which are no rows: they would become some."""
+        if b"|" not in above and not _SEPARATOR.match(above):
+            separator = _SEPARATOR_LINE.search(self._text, start, end)
+            start = separator.end() if separator else end
+        for each in _BAR.finditer(self._text, start, end):
+            self._masks.line(*each.span("bar"))
 
     def _verses(self, start: int, end: int) -> None:
         self._masks.text[start] = ord("-")

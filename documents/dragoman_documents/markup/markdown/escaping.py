@@ -45,6 +45,8 @@ class Context(NamedTuple):
     heading: bool = False
     mdx: bool = False
     cell: bool = False
+    label: bool = False
+    """Whether it is the label of a wiki link, which has no brackets."""
     bracketed: bool = False
     """Whether brackets around or in front of it could end at one of its own."""
     known: str = string.punctuation
@@ -126,14 +128,14 @@ def _syntax(text: str, around: Context, paired: str, labels: Collection[str]) ->
 def _own_syntax(text: str, syntax: str, around: Context) -> Iterator[int]:
     """Yield the places of characters that delimit something in their dialect.
 
-    A bar makes a table of a paragraph, a second dollar a formula, a backslash at its end no
-    heading.
+    A bar makes a table of a paragraph, a second dollar a formula; a backslash at the end makes a
+    heading a paragraph, or a line break.
     """
     if "|" in syntax and not (around.heading or around.cell):
         yield from _places("|", text)
     if "$" in syntax and text.count("$") > 1:
         yield from _places("$", text)
-    if "\\" in syntax and around.heading:
+    if "\\" in syntax:
         yield from range(len(text.rstrip("\\")), len(text))
     for each, runs in _DELIMITING.items():
         if each in syntax and each in text:
@@ -179,4 +181,4 @@ def _escape(character: str, around: Context) -> str:
 
 def escaped_lookalike(text: str) -> str:
     """Return the Markdown of a text that looks like one of our own tags."""
-    return "\\" + text
+    return text if text[1].isspace() else "\\" + text

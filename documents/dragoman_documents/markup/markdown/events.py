@@ -38,7 +38,7 @@ _KINDS: Final[Mapping[str, Kind]] = {
 }
 _OPAQUE: Final = frozenset({"CodeBlock", "HtmlBlock"})
 
-TokenKind = Literal["text", "soft", "hard", "html", "single", "open", "close"]
+TokenKind = Literal["text", "soft", "hard", "html", "single", "line", "open", "close"]
 
 
 class Token(NamedTuple):

@@ -382,7 +382,7 @@ def _digestible(codes: Iterable[InlineCode], inner: Iterable[InnerTitle]) -> str
         if code.closing is not None:
             closing = _CANONICAL.get(code.closing, code.closing)
             spellings.append(f"{opening}\0{bare.get(closing, closing)}")
-        elif not (opening.startswith("\\") and LOOKALIKE.fullmatch(opening, 1)):
+        elif not LOOKALIKE.fullmatch(opening.removeprefix("\\")):
             single = bare.get(opening, opening)
             spellings.append(_IN_ANGLES.sub(r"\1", single) if "<" in single else single)
     return "\0\0".join(sorted(spellings))

@@ -14,9 +14,10 @@ from dragoman_documents.splicing import Replacement
 _OTHER_SYNTAX: Final = re.compile(r"\{\{|\{%|<[^<>]*\smarkdown(?=[\s=>])")
 """Templates, and elements whose content is Markdown again for some programs."""
 _BREAKS: Final = re.compile(r"[ \t]*[\r\n]+[ \t]*")
-_ALONE: Final = re.compile(r"<[^<>]*>([ \t]*\r?\n[ \t]*)(?=\S)")
+_ANY_TAG: Final = r"""<(?:[^<>"']|"[^"]*"|'[^']*')*>"""
+_ALONE: Final = re.compile(rf"{_ANY_TAG}([ \t]*\r?\n[ \t]*)(?=\S)")
 """A tag alone in its line, such as an image: at its start it makes a block one of HTML."""
-_TAG: Final = re.compile(r"(<[^<>]*>) ")
+_TAG: Final = re.compile(rf"({_ANY_TAG}) ")
 
 
 class Html(NamedTuple):
@@ -70,15 +71,20 @@ def replacements(
         start = place + len(page.text[done:first].encode())
         end = start + len(page.text[first:behind].encode())
         done, place = behind, end
-        content = each.content
+        content: str | None = each.content
         if not is_copy and not page.text[:first].strip():
-            content = _with_tag_alone(content, page.text, first)
-        yield Replacement(start, end, content.encode())
+            content = _with_tag_alone(each.content, page.text, first)
+        if content is not None:
+            yield Replacement(start, end, content.encode())
 
 
-def _with_tag_alone(content: str, text: str, first: int) -> str:
-    """Return what begins a block with the break of its source after its first tag."""
-    source, tag = _ALONE.match(text, first), _TAG.match(content)
-    if source is None or tag is None:
+def _with_tag_alone(content: str, text: str, first: int) -> str | None:
+    """Return what begins a block with the break of its source after its first tag.
+
+    None if it begins with another thing than a tag: it would be a paragraph of Markdown.
+    """
+    source = _ALONE.match(text, first)
+    if source is None or _ALONE.match(content):
         return content
-    return f"{tag[1]}{source[1]}{content[tag.end() :]}"
+    tag = _TAG.match(content)
+    return f"{tag[1]}{source[1]}{content[tag.end() :]}" if tag else None

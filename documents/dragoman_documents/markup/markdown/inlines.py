@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Final
 
@@ -39,9 +39,10 @@ _LIKELY: Final = re.compile(
     rb"!?\[\[|\[[\^@\-]|\][\[{]|\{|:[A-Za-z+\-]|~|\^|\*\||%%|\$\{|\\[(\[]|(?:https?|ftp)://"
 )
 """The beginning of one of them: without groups it is found several times faster."""
-DEFINED: Final = re.compile(
+_DEFINED: Final = re.compile(
     rb"""
-    ^[ \t>]* (?:(?:[-*+]|[0-9]+[.)])[ \t]+)* \[ ( \^[^\[\]\n]+ (?=\]:) | [^\[\]\n^][^\[\]\n]*
+    ^(?P<prefix>[ \t>]* (?:(?:[-*+]|[0-9]+[.)])[ \t]+)*)
+    \[ (?P<label> \^[^\[\]\n]+ (?=\]:) | [^\[\]\n^][^\[\]\n]*
     (?= \]:[ \t]*(?:\r?\n[ \t>]*)?
       (?:<[^<>\n]*> | (?!<)(?:(?>\{[{%][^\n]{0,400}?[%}]\})|\S)++) [ \t]*
       (?: \r?$ | [^\n]*\}[ \t]*\r?$ | (?:"(?:[^"\n]|\n(?!\s)){0,999}"
@@ -51,6 +52,14 @@ DEFINED: Final = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 """A definition of a link, with its target and nothing but a title behind it, or a footnote."""
+_NO_PARAGRAPH: Final = re.compile(
+    rb"""
+    [ \t>]* (?: \r?\Z | \[[^\[\]]+\]: | ["'(].*["')][ \t]*\r?\Z | \#{1,6}[ \t] | `{3} | ~{3} | :{3}
+      | <.*>[ \t]*\r?\Z | [-*_=]{3} | \{.*\}[ \t]*\r?\Z | !!! | /// | % )
+    """,
+    re.VERBOSE,
+)
+"""A line that a definition may follow: it cannot interrupt a paragraph."""
 _LABEL: Final = re.compile(rb"!?\[\[[^\[\]|\\]*\\?\|")
 _NOTE: Final = re.compile(rb"(?:[^\[\]\r\n]|\r?\n(?![ \t>]*\r?\n)|\[[^\[\]]*\])*\]")
 _EMPHASIS: Final = re.compile(rb"[*_~]+(?=[A-Za-z0-9\-._/?#&=%+])")
@@ -125,7 +134,19 @@ class Inlines:
 
     @cached_property
     def _defined(self) -> frozenset[str]:
-        return frozenset(normalized(each.decode()) for each in DEFINED.findall(self._masks.source))
+        return frozenset(normalized(each) for each in defined(self._masks.source))
+
+
+def defined(source: bytes) -> Iterator[str]:
+    """Yield the labels of links and footnotes that a document defines."""
+    if b"]:" not in source:
+        return
+    for match in _DEFINED.finditer(source):
+        above = source[source.rfind(b"\n", 0, max(0, match.start() - 1)) + 1 : match.start()]
+        prefix = match["prefix"]
+        begins = prefix.strip(b"> \t") or prefix.count(b">") > above.count(b">")
+        if begins or _NO_PARAGRAPH.match(above.rstrip(b"\n")):
+            yield match["label"].decode()
 
 
 def normalized(label: str) -> str:

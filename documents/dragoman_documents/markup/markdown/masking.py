@@ -63,7 +63,8 @@ def _hide_templates(masks: Masks, code: Sequence[tuple[int, int]], site: Site) -
             if is_text(templates.positional_text(masks.source, tag)):
                 masks.left.append(("shortcode", tag.start))
         if tag.start not in alone:
-            masks.mark(tag.start, tag.end)
+            lines = tag.code and b"\n" in masks.source[tag.start : tag.end]
+            masks.mark(tag.start, tag.end, "line" if lines else "code")
 
 
 def _is_prose(raw: bytes) -> bool:

@@ -12,6 +12,7 @@ from dragoman_documents.inline_codes import Opening, Single, pieces
 from dragoman_text.spans import has_letters
 
 ADDRESS: Final = re.compile(r"(?:https?|ftp)://[^<>]*\Z")
+_BRACKET: Final = re.compile(r"[\[\]]")
 DELIMITERS: Final = frozenset({"*", "**", "_", "__", "~", "~~"})
 
 
@@ -63,16 +64,20 @@ def parts_of(text: str, codes: Sequence[InlineCode]) -> list[Part]:
     return parts
 
 
-def holds(parts: Sequence[Part]) -> bool:
-    """Return whether Markdown reads these parts as they are."""
+def holds(parts: Sequence[Part], *, label: bool = False) -> bool:
+    """Return whether Markdown reads these parts as they are; a wiki link's label has no bracket."""
     if not parts or parts[0].breaks or parts[-1].ends_line:
         return False
     for index, part in enumerate(parts[1:]):
         before = parts[index]
         if part.breaks and before.ends_line:
             return False
+        if before.raw.startswith("[[") and before.kind == "open" and _BRACKET.search(part.raw):
+            return False
         if before.kind == "open" and part.kind == "close" and not before.raw.startswith("<"):
             return False
+    if label and any(_BRACKET.search(part.raw) for part in parts if part.kind == "text"):
+        return False
     return _has_outer_letter(parts)
 
 

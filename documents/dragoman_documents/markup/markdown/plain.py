@@ -77,7 +77,7 @@ def written(
     return "".join(parts)
 
 
-def finished(content: str, raw: str) -> str:
+def finished(content: str, raw: str, *, mdx: bool) -> str:
     """Return what is written without marks, and without breaks that could begin another block.
 
     `raw` is its source, which may have them.
@@ -85,7 +85,7 @@ def finished(content: str, raw: str) -> str:
     if MARK not in content:
         return content
     bare = unmarked(content)
-    return bare if bare == raw else joined(content)
+    return bare if bare == raw else joined(content, mdx=mdx)
 
 
 def _are_plain(text: str, codes: Sequence[InlineCode], *, outermost: bool) -> bool:

@@ -27,12 +27,13 @@ from dragoman_documents.references import reference
 from dragoman_documents.spelling import Kept, Spelling
 
 _BEGINNING: Final = (
-    r"(?:>|#|=+[ \t]*(?:[\r\n\ufdd0]|\Z)|===|:[: \t]|:[\w\-]+:|[{|]|%[% \t]|~[ \t]|\${2}"
-    r"|\([\w.:+\-]+\)=|\[(?:!|[^\]\r\n]*\]:)|\\[A-Za-z]|<(?:[A-Za-z/!?]|<<)|`{3}|~{3}|\*\["
+    r"(?:>|#|=+[ \t]*(?:[\r\n\ufdd0]|\Z)|===|:[: \t\ufdd0]|:[\w\-]+:|[{|]|%[% \t\ufdd0]"
+    r"|~[ \t\ufdd0]|\${2}|\([\w.:+\-]+\)="
+    r"|\[(?:!|[^\]\r\n]*\]:)|\\[A-Za-z]|<(?:[A-Za-z/!?]|<<)|`{3}|~{3}|\*\["
     r"|[-+*](?:[ \t\r\n\ufdd0]|\Z)|-{2}|_{3}|\*{3}|\+[-=]|;-|!!!|\?\?\?|///"
     r"|(?:[0-9]{1,9}|[A-Za-z]|[ivxIVX]{1,6})[.)](?:[ \t\r\n\ufdd0]|\Z)"
-    r"|\((?:@[\w\-]*|[A-Za-z0-9]|[ivxIVX]{1,5})\)[ \t]"
-    r"|(?:import|export)[ \t{*])"
+    r"|\((?:@[\w\-]*|[A-Za-z0-9]|[ivxIVX]{1,5})\)[ \t\ufdd0]"
+    r"|(?:import|export)[ \t{*\ufdd0])"
 )
 """The beginning of a line that some generator reads as another block."""
 MARK: Final = "\ufdd0"
@@ -41,6 +42,10 @@ END: Final = "\ufdd1"
 _BLOCK_BREAK: Final = re.compile(
     rf"{MARK}[^{END}]*{END}(?=[ \t]*{_BEGINNING})|(?<=[\\ \t]){MARK}[^{END}]*{END}"
 )
+_BREAK: Final = re.compile(f"({MARK}[^{END}]*{END})")
+_ALONE: Final = re.compile(r"\s*(?:\{\{.*\}\}|\{%.*%\})\s*")
+_ALONE_MDX: Final = re.compile(r"\s*(?:\{.*\}|<.*>)\s*")
+"""Lines that could be nothing but codes."""
 _MARKS: Final = re.compile(f"[{MARK}{END}]")
 _BREAKS: Final = re.compile(r"[\r\n\v\f]+")
 _BLANKS: Final = " \t"
@@ -59,7 +64,7 @@ class Spelled:
         self._around = around
         self._unit = unit
         self._parts = parts_of(line, codes)
-        self.holds = holds(self._parts)
+        self.holds = holds(self._parts, label=around.label)
         """Whether Markdown can hold it: one without a letter outside all pairs, with an empty pair
         or with a line break at one of its ends would be read as something else."""
         self._kept = _kept(plain(line), unit) if self.holds else []
@@ -104,7 +109,8 @@ class Spelled:
         edges = Edges(parts, self._around)
         chosen = self._always.union(self.doubtful if places is None else places)
         raws = [part.raw for part in parts]
-        return joined(self._written(raws, chosen, edges.references(), marked=True))
+        written = self._written(raws, chosen, edges.references(), marked=True)
+        return joined(written, mdx=self._around.mdx)
 
     def _careful(self, plain: str) -> str:
         """Return the plainest spelling without what other readers than ours take for syntax."""
@@ -115,7 +121,8 @@ class Spelled:
         if extends:
             separate_addresses(parts, self._around, JOINED)
         raws = [part.raw for part in parts]
-        return joined(self._written(raws, self._always, _NOTHING, marked=True))
+        written = self._written(raws, self._always, _NOTHING, marked=True)
+        return joined(written, mdx=self._around.mdx)
 
     def _start(self) -> frozenset[tuple[int, int]]:
         """Return the first character if generators differ in what it begins, but for the source."""
@@ -208,9 +215,26 @@ def unmarked(written: str) -> str:
     return _MARKS.sub("", written)
 
 
-def joined(written: str) -> str:
+def joined(written: str, *, mdx: bool) -> str:
     """Return what is written without the line breaks that could begin another block."""
-    return unmarked(_BLOCK_BREAK.sub(" ", written)) if MARK in written else written
+    if MARK not in written:
+        return written
+    text = _BLOCK_BREAK.sub(" ", written)
+    if "{" in text or (mdx and "<" in text):
+        text = _without_codes_alone(text, _ALONE_MDX if mdx else _ALONE)
+    return unmarked(text)
+
+
+def _without_codes_alone(text: str, alone: re.Pattern[str]) -> str:
+    """Return a text in which no line between marks has nothing but codes: these would be blocks."""
+    pieces = _BREAK.split(text)
+    for index in range(0, len(pieces), 2):
+        lines = pieces[index].splitlines() or [""]
+        if index and alone.fullmatch(lines[0]):
+            pieces[index - 1] = " "
+        if index + 1 < len(pieces) and alone.fullmatch(lines[-1]):
+            pieces[index + 1] = " "
+    return "".join(pieces)
 
 
 def _with_kept(

@@ -132,6 +132,13 @@ def short_links(unit: Unit, source: bytes) -> Mapping[str, Mapping[str, str]]:
     return found
 
 
+def _is_label(unit: Unit, source: bytes) -> bool:
+    """Return whether a unit is the label of a wiki link."""
+    before = source[max(0, unit.start - 8) : unit.start].rstrip(b" ")
+    behind = source[unit.end : unit.end + 8].lstrip(b" ")
+    return before.endswith(b"|") and behind.startswith(b"]]")
+
+
 def context(unit: Unit, source: bytes, known: str, *, mdx: bool) -> Context:
     """Return where a translation is written."""
     heading, cell = unit.block.kind in ("heading", "title"), unit.block.kind == "cell"
@@ -149,5 +156,6 @@ def context(unit: Unit, source: bytes, known: str, *, mdx: bool) -> Context:
         mdx=mdx,
         cell=cell,
         bracketed=bracketed,
+        label=_is_label(unit, source),
         known=known,
     )

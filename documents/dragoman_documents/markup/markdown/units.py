@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from dragoman_documents.markup.markdown.events import Block, Token
@@ -198,9 +198,10 @@ def _joined(tokens: list[Token], kinds: dict[int, Mark]) -> list[Token]:
     for token in tokens:
         mark = kinds.get(token.start) if token.kind == "single" else None
         before = made[-1] if made else None
-        if before is not None and _stay_lines(before, token, kinds):
-            made[-1] = Token("single", before.start, token.end)
-            kinds[before.start] = _LINE
+        if mark is not None and mark.kind == "line":
+            token = token._replace(kind="line")  # noqa: PLW2901  it is joined as one
+        if before is not None and _stay_lines(before, token):
+            made[-1] = Token("line", before.start, token.end)
             continue
         if before is not None and before.end == token.start and before.kind in ("single", "close"):
             behind = mark is not None and mark.kind == "after" and not before.text
@@ -215,16 +216,10 @@ def _joined(tokens: list[Token], kinds: dict[int, Mark]) -> list[Token]:
     return made
 
 
-_LINE: Final = Mark(0, 0, "line")
-
-
-def _stay_lines(token: Token, other: Token, kinds: Mapping[int, Mark]) -> bool:
+def _stay_lines(token: Token, other: Token) -> bool:
     """Return whether one of two tokens is lines of other syntax, and one the break beside them."""
-    pair = (token, other)
-    roles = [kinds.get(each.start) if each.kind == "single" else None for each in pair]
-    is_line = [role is not None and role.kind == "line" for role in roles]
-    is_break = [each.kind in ("soft", "hard") for each in pair]
-    return any(is_line) and (all(is_line) or any(is_break))
+    kinds = {token.kind, other.kind}
+    return "line" in kinds and kinds <= {"line", "soft", "hard"}
 
 
 def _lettered(tokens: list[Token], block: Block, source: bytes) -> Iterator[Unit]:
@@ -294,7 +289,7 @@ def _labelled(unit: Unit, opening: Token, closing: Token, source: bytes) -> Unit
 
 
 def _is_blank(token: Token) -> bool:
-    return token.kind in ("soft", "hard") or (
+    return token.kind in ("soft", "hard", "line") or (
         token.kind == "text" and not token.text.strip(_BLANKS)
     )
 

@@ -14,7 +14,7 @@ from dragoman_documents.codec import InlineCode, Options
 from dragoman_documents.inline_codes import composed, pieces
 from dragoman_documents.markup.markdown.events import Block
 from dragoman_documents.markup.markdown.extracting import Extracting, Slot
-from dragoman_documents.markup.markdown.inlines import DEFINED, normalized
+from dragoman_documents.markup.markdown.inlines import defined, normalized
 from dragoman_documents.markup.markdown.plain import Plain, finished, written
 from dragoman_documents.markup.markdown.spelled import SourceUnit, Spelled
 from dragoman_documents.markup.markdown.unit_sources import (
@@ -100,10 +100,7 @@ class Writer:
     @cached_property
     def definitions(self) -> Mapping[str, str]:
         """The labels of link definitions and footnotes, as they are compared and as spelled."""
-        if b"]:" not in self.source:
-            return {}
-        labels = [label.decode() for label in DEFINED.findall(self.source)]
-        return {normalized(label): label for label in labels}
+        return {normalized(label): label for label in defined(self.source)}
 
     def part(
         self, number: int, slot: Slot, unit: Unit, text: str, codes: Sequence[InlineCode]
@@ -113,7 +110,9 @@ class Writer:
         if not has_short_links(unit):
             content = written(text, codes, spelling, outermost=unit.outermost)
             if content is not None:
-                plain = Plain(finished(content, raw_of(unit, self.source)) if spelling else content)
+                if spelling:
+                    content = finished(content, raw_of(unit, self.source), mdx=self.mdx)
+                plain = Plain(content)
                 return Part(number, slot, plain, text, codes)
         around = context(unit, self.source, self._known, mdx=self.mdx)
         spelled = Spelled(text, codes, around, self._source_unit(unit, spelling))
