@@ -20,13 +20,13 @@ import time
 import traceback
 import zipfile
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import NoReturn
 
 from dialects import DIALECTS, document
-from identity import found
 
 from dragoman_documents import registry
 from dragoman_documents.codec import Codec, DocumentError, Extraction, Options
@@ -59,7 +59,7 @@ def main() -> None:
         _finish(counts)
     codec = registry.codec(arguments.format)
     files = [
-        path for path in found(arguments.paths, codec.suffixes) if path.stat().st_size < LARGEST
+        path for path in _files(arguments.paths, codec.suffixes) if path.stat().st_size < LARGEST
     ]
     if not files:
         sys.exit(f"no file of {arguments.format} below {LARGEST:,} bytes is there")
@@ -87,6 +87,15 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, metavar="DIR", help="write findings into this folder")
     return parser.parse_args()
+
+
+def _files(paths: list[Path], suffixes: frozenset[str]) -> Iterator[Path]:
+    """Yield the files of these suffixes, sorted; every file for a format without suffixes."""
+    for path in paths:
+        for each in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            named = not suffixes or each.name.lower().endswith(tuple(suffixes))
+            if each.is_file() and (path == each or named):
+                yield each
 
 
 def checked(codec: Codec, data: bytes, path: Path, options: Options = OPTIONS) -> str:
