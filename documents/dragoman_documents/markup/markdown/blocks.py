@@ -84,9 +84,8 @@ _KEYS: Final = re.compile(
 """Lines of YAML up to the closing one: keys, their values, and comments."""
 _INDENTED: Final = re.compile(rb"(?:[ \t>]*(?:[ ]{4}|\t)[^\r\n]*(?:\r?\n|\Z))+")
 _SEPARATOR: Final = re.compile(rb"[ \t>]*[|:\-+= \t]*-[|:\-+= \t]*\r?\Z")
-_SEPARATOR_LINE: Final = re.compile(rb"^" + _SEPARATOR.pattern.replace(rb"\Z", rb"$"), re.MULTILINE)
 _ROWS: Final = re.compile(rb"(?:[ \t>]*[|+][^\n]*(?:\n|\Z))+")
-_BAR: Final = re.compile(rb"^[ \t>]*(?P<bar>\|)[ \t]*\r?$", re.MULTILINE)
+_LINE: Final = re.compile(rb"^[ \t>]*(?P<line>[^\n]*?)[ \t]*\r?$", re.MULTILINE)
 _PARAGRAPH: Final = re.compile(rb"(?:[ \t>]*[^ \t>\r\n][^\n]*(?:\n|\Z))+")
 
 
@@ -364,7 +363,7 @@ class Blocks:
         above = self._text[self._text.rfind(b"\n", 0, max(0, start - 1)) + 1 : max(0, start - 1)]
         if b"|" in above or _SEPARATOR.match(above) or any(map(_SEPARATOR.match, lines)):
             self._hide_bars(start, rows.end())
-            self._hide_bars_alone(rows.start(), rows.end(), above)
+            self._hide_bars_alone(start, rows.end())
             return rows.end()
         if not self._begins_paragraph(match):
             return rows.end()
@@ -383,13 +382,18 @@ class Blocks:
                 if b"|" in code[0]:
                     self._masks.text[slice(*code.span())] = code[0].replace(b"|", b"x")
 
-    def _hide_bars_alone(self, start: int, end: int, above: bytes) -> None:
+    def _hide_bars_alone(self, start: int, end: int) -> None:
         """Hide lines of one bar behind a table, which are no rows: they would become some."""
-        if b"|" not in above and not _SEPARATOR.match(above):
-            separator = _SEPARATOR_LINE.search(self._text, start, end)
-            start = separator.end() if separator else end
-        for each in _BAR.finditer(self._text, start, end):
-            self._masks.line(*each.span("bar"))
+        for _ in range(2):  # the head and the separator may begin without a bar
+            start = self._text.rfind(b"\n", 0, max(0, start - 1)) + 1
+        head, in_table = b"", False
+        for line in _LINE.finditer(self._text, start, end):
+            cells = line["line"]
+            if in_table and cells == b"|":
+                self._masks.line(*line.span("line"))
+            elif _SEPARATOR.match(cells) and _columns(head) == _columns(cells):
+                in_table = True
+            head = cells
 
     def _verses(self, start: int, end: int) -> None:
         self._masks.text[start] = ord("-")
@@ -477,6 +481,11 @@ class Blocks:
 
     def _left(self, kind: RemarkKind, place: int) -> None:
         self._masks.left.append((kind, place))
+
+
+def _columns(row: bytes) -> int:
+    """Return the number of cells of a row of a table."""
+    return row.removeprefix(b"|").removesuffix(b"|").replace(b"\\|", b"").count(b"|") + 1
 
 
 def _behind_line(text: bytes, place: int) -> int:

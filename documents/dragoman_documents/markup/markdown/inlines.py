@@ -55,7 +55,7 @@ _DEFINED: Final = re.compile(
 _NO_PARAGRAPH: Final = re.compile(
     rb"""
     [ \t>]* (?: \r?\Z | \[[^\[\]]+\]: | ["'(].*["')][ \t]*\r?\Z | \#{1,6}[ \t] | `{3} | ~{3} | :{3}
-      | <.*>[ \t]*\r?\Z | [-*_=]{3} | \{.*\}[ \t]*\r?\Z | !!! | /// | % )
+      | <.*>[ \t]*\r?\Z | [-*_=]{3} | \{.*\}[ \t]*\r?\Z | !!! | /// | %[ \t] )
     """,
     re.VERBOSE,
 )
@@ -101,7 +101,7 @@ class Inlines:
         """Hide a wiki link: its label is text, an embedded file has none."""
         start, end = match.span()
         label = _LABEL.match(match[0])
-        if label is None or match[0].startswith(b"!"):
+        if label is None or match[0].startswith(b"!") or b"|" in match[0][label.end() :]:
             self._masks.mark(start, end)
             return
         self._masks.mark(start, start + label.end(), "open", end - 2)

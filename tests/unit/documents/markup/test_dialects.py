@@ -263,6 +263,8 @@ def test_a_line_break_is_never_a_hard_one_or_the_end_of_another_block(
         # one tag in the first line makes a block of HTML
         ("vitepress", '<B a=">"/> \nc\n', None),
         ("obsidian", "[[a | b]]\n", None),
+        (None, ":\n|a\n|\n", [": |a |"]),
+        ("obsidian", "a | b\n- | -\n[[a|b|c]] d\n", ["a", "b", "<x1/> d"]),
         # text that looks like a tag of ours
         (None, "a < x5> b\n", ["a <x1/> b"]),
         # a template of another kind closes none
