@@ -5,10 +5,19 @@ The generators are development dependencies; `benchmarks/documents/build_sites.p
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 
+import markdown
+import pypandoc
 import pytest
+from docutils.core import publish_parts
+from myst_parser.parsers.docutils_ import Parser
 
+from dragoman_documents import registry
+from dragoman_documents.codec import Options
 from support.documents.sites.answers import Answer
 from support.documents.sites.generators import GENERATORS, Generator
 from support.documents.sites.judging import judged
@@ -28,6 +37,50 @@ def test_translated_site_has_the_structure_and_the_links_of_its_source(
         "identity": [],
         "mark": [],
     }
+
+
+def _myst(text: str) -> str:
+    parts = publish_parts(
+        text,
+        parser=Parser(),
+        writer="html5",
+        settings_overrides={"myst_enable_extensions": ["dollarmath"]},
+    )
+    return str(parts.get("body"))
+
+
+PYMDOWNX = ["pymdownx.mark", "pymdownx.caret", "pymdownx.tilde", "tables"]
+READERS: dict[str, Callable[[str], str]] = {
+    "mkdocs": lambda text: markdown.markdown(text, extensions=PYMDOWNX),
+    "sphinx": _myst,
+    "quarto": lambda text: pypandoc.convert_text(text, "html", format="markdown"),
+}
+
+
+@pytest.mark.parametrize("site", READERS)
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "a ==b== c",
+        "a ^^b^^ ^c^ d",
+        "~a~ b ~~c~~ d",
+        "a $1 b $2",
+        "a $b$ c",
+        "a | b",
+        "a \\",
+        "*a* ~5",
+    ],
+)
+def test_an_answer_is_text_for_the_readers_of_its_site(site: str, answer: str) -> None:
+    codec, options = registry.codec("markdown"), Options("en", "en", site=site)
+    for source, tags in (("text\n", ["p"]), ("# text\n\ntext\n", ["h1", "p"])):
+        found = codec.extract(source.encode(), options)
+        output = codec.splice(source.encode(), found, [answer] * len(tags), options).decode()
+        page = READERS[site](output)
+        assert [tag for tag in re.findall(r"<([a-z]\w*)", page) if tag != "main"] in (tags, ["p"])
+        assert unescape(re.sub(r"<[^>]*>", "", page)).split() in (
+            answer.split() * len(tags), answer.split(),  # docutils takes the first heading away
+        )  # fmt: skip
 
 
 def _page(folder: Path, html: str) -> Path:
