@@ -50,7 +50,7 @@ _FORMATS: Final = {
     "csv": _Format("tables.csv", frozenset({".csv"}), version=2),
     "tsv": _Format("tables.csv", frozenset({".tsv", ".tab"}), version=2),
     "jsonl": _Format("tables.jsonl", frozenset({".jsonl", ".ndjson"}), version=2),
-    "po": _Format("catalogs.po.codec", frozenset({".po", ".pot"})),
+    "po": _Format("catalogs.po.codec", frozenset({".po", ".pot"}), version=2),
     "markdown": _Format(
         "markup.markdown.codec", frozenset({".md", ".markdown", ".mkd", ".rmd", ".qmd"}), version=2
     ),

@@ -273,6 +273,8 @@ def _usable(segment: Segment, text: str | None) -> str | None:
 def _renumbered(text: str, general: Segment, segment: Segment) -> str | None:
     if not fits(text, segment.codes):
         return None
-    if general.number is None or segment.number is None:
+    if general.number is None:
         return text
+    if segment.number is None:  # its number would stay in the text
+        return None
     return restored(text, general.number, str(segment.number))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
@@ -67,7 +68,7 @@ class PoCodec:
             tuple(segment for segment, _ in read),
             _skeleton(text, lines, found, header),
             file.encoding,
-            tuple(_remarks(header, forms, options.target_lang)),
+            (*_remarks(header, forms, options.target_lang), *_left_over(found, text, forms)),
             _Layout(
                 file, text, newline_of(file.text), found, header, forms,
                 tuple(slot for _, slot in read),
@@ -114,6 +115,21 @@ def _remarks(header: Header, forms: Plurals, lang: str) -> Iterator[Remark]:
         yield Remark("header", f"the header's Plural-Forms are not those of {lang}")
 
 
+def _left_over(found: Iterable[Entry], text: str, forms: Plurals) -> Iterator[Remark]:
+    """Yield a remark on forms beyond the rule, which a translation of their message replaces."""
+    for entry in found:
+        is_shown = all(entry.msgstrs[form].value for form in entry.msgstrs) and not _is_fuzzy(
+            entry, text
+        )
+        if not is_shown and any(
+            form >= forms.rule.count and held.value for form, held in entry.msgstrs.items()
+        ):
+            line = entry.msgid.line if entry.msgid else 1
+            yield Remark(
+                f"line {line}", "forms beyond Plural-Forms are removed when it is translated"
+            )
+
+
 def _skeleton(text: str, lines: Iterable[Token], found: Iterable[Entry], header: Header) -> str:
     """Return the digest of all lines but msgstr, the flag `fuzzy`, blank lines and the header."""
     headers = {entry.start for entry in found if entry.is_header}
@@ -149,13 +165,27 @@ _Values = Mapping[int, dict[int | None, tuple[int, str]]]
 
 
 def _values(extraction: Extraction, layout: _Layout, texts: Sequence[str | None]) -> _Values:
+    """Return what is written; nothing of a plural message that would have its first form alone.
+
+    Once that is filled, gettext shows an empty form as nothing, and msgfmt refuses it.
+    """
     found: dict[int, dict[int | None, tuple[int, str]]] = {}
     for index, (segment, slot, text) in enumerate(
         zip(extraction.segments, layout.slots, texts, strict=True)
     ):
         if text is not None and (spelled := value(text, segment, slot)) is not None:
             found.setdefault(slot.entry.start, {})[slot.form] = (index, spelled)
-    return found
+    count = layout.plurals.rule.count
+    held = {slot.entry.start: slot.entry for slot in layout.slots}
+    return {
+        at: new for at, new in found.items() if None in new or _fills(new.keys(), held[at], count)
+    }
+
+
+def _fills(new: AbstractSet[int | None], entry: Entry, count: int) -> bool:
+    """Return whether a plural message has all of its forms with the new ones, or not its first."""
+    there = {form for form, held in entry.msgstrs.items() if held.value} | new
+    return 0 not in there or there >= set(range(count))
 
 
 def _message_changes(layout: _Layout, values: _Values) -> _Changes:
@@ -178,7 +208,10 @@ def _renews_rule(layout: _Layout, values: _Values) -> bool:
 def _plural_changes(
     entry: Entry, new: Mapping[int | None, tuple[int, str]], layout: _Layout
 ) -> _Changes:
-    """Yield what gives a message all forms of the rule, and no empty one beyond."""
+    """Yield what gives a message all forms of the rule, and none beyond.
+
+    A form beyond it is never shown, and msgfmt refuses it in a message that is translated.
+    """
     count, missing = layout.plurals.rule.count, []
     for form in range(count):
         content = quoted(new[form][1] if form in new else "", layout.newline)
@@ -186,8 +219,9 @@ def _plural_changes(
             missing.append(f"msgstr[{form}] {content}{layout.newline}")
         elif form in new:
             yield Replacement(entry.msgstrs[form].start, entry.msgstrs[form].end, content)
-    for form, held in entry.msgstrs.items():
-        if form >= count and not held.value:
+    beyond = [held for form, held in entry.msgstrs.items() if form >= count]
+    if new or not any(held.value for held in beyond):
+        for held in beyond:
             yield Replacement(held.line_start, held.line_end, "")
     if missing:
         end = max(held.line_end for held in entry.msgstrs.values())

@@ -151,9 +151,11 @@ def _form_sources(
         complete = [each for each in found if each is not None]
         if len(complete) == len(forms):
             return complete
-    same = sorted(_COUNTABLE.findall(singular)) == sorted(_COUNTABLE.findall(plural))
+    counts = [sorted(_COUNTABLE.findall(each)) for each in (singular, plural)]
+    same = counts[0] == counts[1]
+    spared = same or not any(_is_needed(each, flags) for each in counts[1])
     return [
-        _Source(singular if form.is_one or (same and form.smallest == 1) else plural)
+        _Source(singular if (form.is_one and spared) or (same and form.smallest == 1) else plural)
         for form in forms
     ]
 
@@ -162,7 +164,7 @@ def _with_number(
     singular: str, plural: str, placeholder: str, form: Form, flags: Collection[str]
 ) -> _Source | None:
     """Return the msgid for a number, which is the singular for 1 alone, whatever the form."""
-    if form.is_one and placeholder not in singular:
+    if form.is_one and placeholder not in singular and not _is_needed(placeholder, flags):
         return _Source(singular)
     number = form.number_for(singular.replace(placeholder, " "), plural.replace(placeholder, " "))
     if number is None:
@@ -173,6 +175,11 @@ def _with_number(
         return None
     optional = form.is_one and _may_be_left_out(placeholder, singular, flags)
     return _Source(found, number, placeholder, optional)
+
+
+def _is_needed(placeholder: str, flags: Collection[str]) -> bool:
+    """Return whether Python cannot format a message without this placeholder."""
+    return "python-format" in flags and not placeholder.startswith("%(")
 
 
 def _may_be_left_out(placeholder: str, message: str, flags: Collection[str]) -> bool:

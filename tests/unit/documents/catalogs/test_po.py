@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dragoman_documents.catalogs.po.codec import PoCodec
 from dragoman_documents.catalogs.po.lines import quoted, value_of
 from dragoman_documents.codec import DocumentError, Options
+from dragoman_documents.putting_back import put_back
 from dragoman_documents.read_back import differing
 from support.documents.laws import GERMAN, assert_identity, assert_read_back, translations
 
@@ -166,11 +167,61 @@ def test_a_header_of_another_language_is_remarked() -> None:
     assert "Language is de" in CODEC.extract(PO, Options("fr")).remarks[0].detail
 
 
-def test_a_form_whose_number_did_not_come_back_stays_empty() -> None:
+def test_a_message_with_a_form_that_stays_empty_is_not_begun() -> None:
+    """gettext shows an empty form as nothing if the first one is filled."""
     extraction = CODEC.extract(PO, GERMAN)
     texts = [None, None, None, "1 Datei", "einige Dateien"]
     output = CODEC.splice(PO, extraction, texts, GERMAN)
-    assert differing(CODEC, output, extraction, texts, GERMAN) == [4]
+    assert differing(CODEC, output, extraction, texts, GERMAN) == [3, 4]
+    texts = [None, None, None, "eine andere", "21 Dateien"]
+    output = CODEC.splice(PO, extraction, texts, GERMAN)
+    assert differing(CODEC, output, extraction, texts, GERMAN) == []
+
+
+def test_a_form_without_a_number_never_gets_that_of_the_general_form() -> None:
+    message = 'msgid "one bird"\nmsgid_plural "%d birds"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    data = template(message)
+    extraction = CODEC.extract(data, GERMAN)
+    done = put_back(CODEC, data, extraction, [None, "21 V\u00f6gel"], GERMAN)
+    assert b'msgstr[0] ""' in done.data
+    assert "%d V\u00f6gel" in done.data.decode()
+    assert b"21" not in done.data
+
+
+LEFT_OVER = """\
+#, c-format
+msgid "%d place"
+msgid_plural "%d places"
+msgstr[0] ""
+msgstr[1] "%d xyz"
+"""
+
+
+def test_python_is_given_its_placeholder_in_each_form() -> None:
+    message = '#, python-format\nmsgid "one bird{}"\nmsgid_plural "%d birds{}"\nmsgstr[0] ""\n'
+    for end in ("", " 1"):  # with a number of its own in the text no number stands for the count
+        found = CODEC.extract(template(message.replace("{}", end)), GERMAN)
+        assert not any("one" in each.text for each in found.segments)
+
+
+@pytest.mark.parametrize("flags", ["c-format", "fuzzy, c-format"])
+def test_forms_beyond_the_rule_leave_a_message_that_is_translated(
+    flags: str, tmp_path: Path
+) -> None:
+    rule = "nplurals=1; plural=0"
+    data = template(LEFT_OVER.replace("c-format", flags))
+    data = data.replace(b"nplurals=INTEGER; plural=EXPRESSION", rule.encode())
+    data = data.replace(b"Language: ", b"Language: km")
+    options = Options("km")
+    extraction = CODEC.extract(data, options)
+    assert [each.place for each in extraction.remarks] == [
+        f"line {extraction.segments[0].place[5:]}"
+    ]
+    assert CODEC.splice(data, extraction, [None], options) == data
+    output = CODEC.splice(data, extraction, ["21 xyz"], options)
+    assert b'msgstr[0] "%d xyz"\n' in output
+    assert b"msgstr[1]" not in output
+    assert_accepted_by_msgfmt(output, tmp_path)
 
 
 @pytest.mark.parametrize(
