@@ -83,6 +83,56 @@ def test_two_plurals_of_one_variable_are_one() -> None:
     assert texts_of(text) == ["it is 1 file", "they are 21 files"]
 
 
+TWO_COUNTS = "{n, plural, one{# day} other{# days}}, {m, plural, one{# hour} other{# hours}}"
+
+
+def test_two_counts_are_a_sentence_per_arm_of_both() -> None:
+    """FormatJS formats the result as the source, for every pair of numbers."""
+    found = message(TWO_COUNTS)
+    assert [(each.text, each.place, each.plural) for each in found.segments("k")] == [
+        ("{n} day, 1 hour", "k, one", "one"),
+        ("{n} day, 21 hours", "k, one", "other"),
+        ("{n} days, 1 hour", "k, other", "one"),
+        ("{n} days, 21 hours", "k, other", "other"),
+    ]
+    texts = ["{n} T, 1 S", "{n} T, 21 Sn", None, "{n} Te, 21 Sn"]
+    assert found.spelled(texts) == (
+        "{n, plural, one{{m, plural, one{{n} T, # S} other{{n} T, # Sn}}} "
+        "other{{m, plural, one{{n} days, # hour} other{{n} Te, # Sn}}}}"
+    )
+    assert message(found.spelled(texts)).signature == found.signature
+
+
+def test_a_count_in_an_arm_of_another_and_arms_without_it() -> None:
+    text = "{n, plural, =0{none} other{# of {m, plural, one{# day} other{# days}}}}"
+    assert texts_of(text) == ["none", *["{n} of 1 day", "{n} of 21 days"] * 2]
+
+
+@pytest.mark.parametrize("target", ["pl", "ar", "ru"])
+def test_two_counts_in_a_language_with_more_forms_are_no_message(target: str) -> None:
+    assert parsed(TWO_COUNTS, Options(target, "en")) is None
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("de", ["=1 file", "21 files"]), ("pl", ["=1 file", "22 files", "21 files", "21 files"]),
+        ("fr", ["=1 file", "0 files", "21 files"]),  # one: also 0
+        ("ru", ["=1 file", "21 files", "22 files", "25 files", "25 files"]),
+    ],
+)  # fmt: skip
+def test_one_is_not_added_beside_an_arm_for_1_that_says_it(
+    target: str, expected: list[str]
+) -> None:
+    assert texts_of("{n, plural, =1{=1 file} other{# files}}", target) == expected
+
+
+def test_arms_for_1_and_one_of_a_source_both_stay() -> None:
+    text = "{n, plural, =1{just one} one{# file} other{# files}}"
+    assert texts_of(text) == ["just one", "1 file", "21 files"]
+    assert message(text).spelled(texts_of(text)) == text
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -90,7 +140,8 @@ def test_two_plurals_of_one_variable_are_one() -> None:
         "{a, plural, one{x}}",
         "{a, plural, one{x} other{y}",
         "{a, plural, one{x} one{z} other{y}}",
-        "{a, plural, one{# x} other{# y}} {b, plural, one{# x} other{# y}}",
+        "{a, plural, offset:1 one{# x} other{# y}} {b, plural, one{# x} other{# y}}",
+        "{a, plural, one{# x} other{# y}} {a, plural, offset:1 one{# x} other{# y}}",
         "{a, plural, lots{x} other{y}}",
         "{a, plural, other{x}}}",
         "{a, select, other{'{x}}",

@@ -18,6 +18,7 @@ from dragoman_documents.plurals.icu.parsing import (
 )
 from dragoman_documents.plurals.rules import CATEGORIES, Form, category, message_forms
 
+_MANY: Final = frozenset({"one", "other"})
 _MOST_LEAVES: Final = 64
 _MOST_NODES: Final = 20_000
 """Bounds of all sentences of a message together: choices multiply."""
@@ -30,7 +31,7 @@ class Leaf:
     nodes: tuple[Node, ...]
     selectors: tuple[str, ...]
     selects: tuple[str, ...]
-    """The selectors of selects alone."""
+    """Those of selects, and of plurals with another plural in their arms."""
     form: Form
     """Whose numbers may stand for the count; of a plural's arm `=3`, that number."""
     category: str | None = None
@@ -96,11 +97,13 @@ class _Building:
         selects: tuple[str, ...],
     ) -> Branch:
         plural = choices[0]
-        if len({(each.name, each.kind, each.offset) for each in choices}) > 1:
-            raise NoMessage("it counts two things")
+        if len({(each.name, each.kind) for each in choices}) > 1:
+            return self._outer(nodes, choices, selectors, selects)
+        if len({each.offset for each in choices}) > 1:
+            raise NoMessage("it counts from two offsets")
         ordinal = plural.kind == "selectordinal"
         source = self._options.source_lang
-        own = message_forms(self._options.target_lang, ordinal=ordinal)
+        own = _own_forms(choices, self._options)
         arms: list[tuple[str, Leaf]] = []
         for key, number in _explicit(choices, own, ordinal=ordinal):
             chosen = _chosen(nodes, plural, _by_number(key, category(source, number)))
@@ -118,6 +121,61 @@ class _Building:
         held = {each.category for each in message_forms(source or "en", ordinal=ordinal)}
         optional = frozenset(held - plural.arms.keys())
         return Branch(plural, tuple(arms), *_around(nodes), optional)
+
+    def _outer(
+        self,
+        nodes: tuple[Node, ...],
+        choices: Sequence[Choice],
+        selectors: tuple[str, ...],
+        selects: tuple[str, ...],
+    ) -> Branch:
+        """Return a plural with those of other counts in its arms, where its `#` is `{name}`.
+
+        No number stands for it, so that only forms for one and for many can be told apart.
+        """
+        plural = choices[0]
+        same = [each for each in choices if (each.name, each.kind) == (plural.name, plural.kind)]
+        ordinal = plural.kind == "selectordinal"
+        own = _own_forms(same, self._options)
+        if any(each.offset for each in same) or not {each.category for each in own} <= _MANY:
+            raise NoMessage("it counts two things in more forms than for one and for many")
+        source = self._options.source_lang
+        picks = [
+            (key, _by_number(key, category(source, number)))
+            for key, number in _explicit(same, own, ordinal=ordinal)
+        ]
+        picks += [
+            (
+                form.category,
+                _by_form(form, category(source, form.smallest, ordinal=ordinal), own, plural),
+            )
+            for form in own
+        ]
+        arms = tuple(
+            (
+                key,
+                self._arm(
+                    tuple(_chosen(nodes, plural, _named(pick, plural.name))),
+                    key,
+                    selectors,
+                    selects,
+                ),
+            )
+            for key, pick in picks
+        )
+        return Branch(plural, arms, *_around(nodes))
+
+    def _arm(
+        self,
+        nodes: tuple[Node, ...],
+        key: str,
+        selectors: tuple[str, ...],
+        selects: tuple[str, ...],
+    ) -> Branch | Leaf:
+        inside = ((*selectors, key), (*selects, key))
+        if any(True for _ in _choices(nodes)):
+            return self.built(nodes, *inside)
+        return self._leaf(nodes, *inside, Form(key, ()), None)
 
     def _leaf(
         self,
@@ -157,6 +215,35 @@ def _explicit(
             yield key, kept[key]
         elif key not in CATEGORIES:
             raise NoMessage("a plural has a selector that is no category")
+
+
+def _own_forms(choices: Iterable[Choice], options: Options) -> Sequence[Form]:
+    """Return the forms of the target language for the numbers that no `=1` of a source takes.
+
+    Flutter takes `=1` for `one`, and of both the later one.
+    """
+    ordinal = any(each.kind == "selectordinal" for each in choices)
+    keys = {key for each in choices for key in each.arms}
+    found = message_forms(options.target_lang, ordinal=ordinal)
+    left = [
+        replace(form, numbers=tuple(each for each in form.numbers if f"={each}" not in keys))
+        for form in found
+    ]
+    return [
+        rest if rest.numbers else form
+        for form, rest in zip(found, left, strict=True)
+        if rest.numbers or form.category in keys or form.category == "other"
+    ]
+
+
+def _named(pick: _Pick, name: str) -> _Pick:
+    """Pick an arm with its count as an argument, which means the same in the arm of another."""
+    argument = Argument(f"{{{name}}}")
+
+    def picked(arms: dict[str, tuple[Node, ...]]) -> tuple[Node, ...]:
+        return tuple(argument if isinstance(each, Count) else each for each in pick(arms))
+
+    return picked
 
 
 def _by_key(key: str) -> _Pick:
