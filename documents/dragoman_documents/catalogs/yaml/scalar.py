@@ -6,7 +6,6 @@ from typing import Final, NamedTuple
 
 import yaml
 
-LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _RESOLVER: Final = yaml.SafeLoader("")
 STRING: Final = "tag:yaml.org,2002:str"
 WHITE_SPACE: Final = " \t\r\n\x85\u2028\u2029"

@@ -10,8 +10,8 @@ from typing import Any, Final
 import yaml
 
 from dragoman_documents.catalogs.key_patterns import is_selected
+from dragoman_documents.catalogs.yaml.events import events
 from dragoman_documents.catalogs.yaml.scalar import (
-    LOADER,
     STRING,
     WHITE_SPACE,
     Member,
@@ -53,7 +53,7 @@ def _scalars(reader: _Reader) -> Iterator[Scalar]:
     if _depth(reader.text) > _MOST_BRACKETS:
         raise DocumentError("bomb", f"more than {_MOST_BRACKETS:,} brackets are open at once")
     try:
-        for event in yaml.parse(reader.text, Loader=LOADER):
+        for event in events(reader.text):
             if isinstance(event, yaml.ScalarEvent):
                 if (scalar := reader.scalar(event)) is not None:
                     yield scalar

@@ -9,7 +9,8 @@ from typing import Final
 
 import yaml
 
-from dragoman_documents.catalogs.yaml.scalar import LOADER, Scalar, is_string
+from dragoman_documents.catalogs.yaml.events import events
+from dragoman_documents.catalogs.yaml.scalar import Scalar, is_string
 from dragoman_documents.spelling import Spelling, escapes
 
 _NEWLINE: Final = r"(?:\r\n|\r|\n)"
@@ -191,7 +192,8 @@ def _holds(scalar: Scalar, found: str, text: str) -> bool:
         return True
     if not style and (_BRACKETS if scalar.flow else _OPENING).match(found):
         return False
-    return _read(_around(scalar, found), style) == text
+    symbols = scalar.raw.startswith(":")
+    return _read(_around(scalar, found), style, symbols=symbols) == text
 
 
 def _around(scalar: Scalar, found: str) -> str:
@@ -206,13 +208,13 @@ def _around(scalar: Scalar, found: str) -> str:
     return f"{' ' * around}k: {found}" if columns and around >= 0 else f"--- {found}"
 
 
-def _read(document: str, style: str) -> str | None:
+def _read(document: str, style: str, *, symbols: bool) -> str | None:
     """Return the text of the last scalar of a document; None if it has none of this style."""
     try:
-        events = list(yaml.parse(document, Loader=LOADER))
+        found = list(events(document, symbols=symbols))
     except (yaml.YAMLError, ValueError):
         return None
-    texts = [each for each in events if isinstance(each, yaml.ScalarEvent)]
+    texts = [each for each in found if isinstance(each, yaml.ScalarEvent)]
     return str(texts[-1].value).strip() if texts and (texts[-1].style or "") == style else None
 
 

@@ -16,6 +16,7 @@ from support.documents.laws import (
     GERMAN,
     HOSTILE,
     assert_identity,
+    assert_itself_again,
     assert_read_back,
     tagged,
     translations,
@@ -160,3 +161,30 @@ def test_repeated_structure_takes_linear_time_and_stays(unit: str) -> None:
     except DocumentError:
         return
     CODEC.splice(data, extraction, tagged(extraction), GERMAN)
+
+
+SYMBOLS = """\
+order: [ :year, :month, "a :b" ]  # [ :c
+map: {k: :v, :s: some words, t: [::x, :y z w]}
+literal: |
+  [ :block ] text
+"""
+
+
+def test_symbols_in_brackets_are_read_as_yaml_1_2_has_them() -> None:
+    extraction = assert_identity(CODEC, SYMBOLS.encode())
+    texts = [each.text for each in extraction.segments]
+    assert texts == ["a :b", "some words", ":y z w", "[ :block ] text"]
+    assert_itself_again(CODEC, SYMBOLS.encode())
+    output = assert_read_back(CODEC, SYMBOLS.encode(), [":eins", ":zwei", None, ":vier"]).decode()
+    assert output.startswith('order: [ :year, :month, ":eins" ]  # [ :c\nmap: {k: :v, :s: ":zwei",')
+
+
+def test_a_file_that_libyaml_reads_gets_no_symbol_in_brackets() -> None:
+    assert b'[":eins"]' in assert_read_back(CODEC, b"a: [one word] # [ :x", [":eins"])
+
+
+@pytest.mark.parametrize("text", ["a: [ :b, c: d: e ]", "a: [ :b, @c ]", "a: [ :b"])
+def test_symbols_do_not_make_a_file_valid_that_has_another_fault(text: str) -> None:
+    with pytest.raises(DocumentError):
+        CODEC.extract(text.encode(), GERMAN)
