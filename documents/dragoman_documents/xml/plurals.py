@@ -8,6 +8,7 @@ from typing import Protocol
 
 from dragoman_documents.codec import Segment
 from dragoman_documents.plurals.messages import PluralText
+from dragoman_documents.xml.html_in_text import Marked
 from dragoman_documents.xml.inline import Mixed
 from dragoman_documents.xml.slots import Inner, Slot, Writer
 
@@ -37,7 +38,7 @@ class FormWriter:
     message: PluralMessage
     index: int
     form: PluralText
-    source: Mixed
+    source: Mixed | Marked
     draft: bool = False
 
     def written(self, text: str, inner: Inner) -> bytes:

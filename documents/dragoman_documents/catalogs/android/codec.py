@@ -11,7 +11,8 @@ from dragoman_documents.catalogs.android.text import RULES
 from dragoman_documents.codec import Codec, Remark, Segment
 from dragoman_documents.plurals.messages import PluralText, is_known, plural_texts
 from dragoman_documents.xml.files import Read, XmlCodec
-from dragoman_documents.xml.inline import Mixed, mixed
+from dragoman_documents.xml.html_in_text import Marked, with_html
+from dragoman_documents.xml.inline import mixed
 from dragoman_documents.xml.plurals import FormWriter, slot
 from dragoman_documents.xml.slots import Slot, translatable
 from dragoman_documents.xml.tree import Element, attribute_range
@@ -101,7 +102,7 @@ def _add_items(read: Read, element: Element, name: str) -> None:
 def _add(read: Read, element: Element, place: str) -> None:
     """Add the content of an element as a segment, if it has text."""
     inner = _without_blanks(read.data, element)
-    found = None if inner is None else mixed(read.data, inner, RULES)
+    found = None if inner is None else with_html(mixed(read.data, inner, RULES))
     if inner is not None and found is not None and translatable(found.text):
         segment = Segment(found.text, place, "message", found.codes)
         read.slots.append((Slot(segment, inner.content, inner.stop, found.writer),))
@@ -123,7 +124,7 @@ def _without_blanks(data: bytes, element: Element) -> Element | None:
     return inner
 
 
-def _plurals(read: Read, element: Element) -> tuple[_Plurals, Mapping[str, Mixed]] | None:
+def _plurals(read: Read, element: Element) -> tuple[_Plurals, Mapping[str, Marked]] | None:
     """Return plurals with their texts by quantity; None if they cannot get the target's forms."""
     quantities = [each.attributes.get("quantity", "") for each in element.children]
     if not is_known(quantities, read.options):
@@ -134,7 +135,7 @@ def _plurals(read: Read, element: Element) -> tuple[_Plurals, Mapping[str, Mixed
     if len(items) < len(quantities) or len(openings) > 1 or any(map(bytes.strip, gaps)):
         return None
     by_name = dict(zip(quantities, items, strict=True))
-    held = {name: mixed(read.data, each, RULES) for name, each in by_name.items()}
+    held = {name: with_html(mixed(read.data, each, RULES)) for name, each in by_name.items()}
     if not all(translatable(each.text) for each in held.values()):
         return None
     forms = plural_texts({name: each.text for name, each in held.items()}, _COUNT, read.options)
@@ -155,7 +156,7 @@ def _gaps(data: bytes, element: Element) -> list[bytes]:
     return gaps[1:] or gaps
 
 
-def _slots(found: tuple[_Plurals, Mapping[str, Mixed]], name: str) -> list[Slot]:
+def _slots(found: tuple[_Plurals, Mapping[str, Marked]], name: str) -> list[Slot]:
     plurals, held = found
     writers = (
         FormWriter(plurals, index, form, held[form.source])
