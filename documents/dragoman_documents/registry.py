@@ -61,7 +61,7 @@ _FORMATS: Final = {
     "html": _Format("markup.html.codec", frozenset({".html", ".htm"}), version=2),
     "xhtml": _Format("markup.html.codec", frozenset({".xhtml", ".xht"}), version=2),
     "json": _Format("catalogs.json.codec", frozenset({".json", ".jsonc"}), version=2),
-    "xcstrings": _Format("catalogs.apple.xcstrings", frozenset({".xcstrings"})),
+    "xcstrings": _Format("catalogs.apple.xcstrings", frozenset({".xcstrings"}), version=2),
     "arb": _Format("catalogs.json.codec", frozenset({".arb"}), version=2),
     "chrome": _Format("catalogs.json.codec", version=2),
     "ipynb": _Format("markup.notebooks", frozenset({".ipynb"}), version=2),

@@ -44,6 +44,10 @@ _ANYWHERE: Final = re.compile(
 )
 _PERHAPS: Final = re.compile(r"://|www\.|[@`<&{%]")
 """Matches every text with a placeholder; most texts have none and need no further search."""
+_DIRECTIVE: Final = re.compile(
+    r"%%|%(?:[0-9]{1,2}\$)?[-_0^#:]{0,2}[0-9]{0,2}[EO]?[A-Za-z](?:[TZ](?=%|\Z))?"
+)
+"""Of strftime, or printf's: `%-d`, `%b`, and the letters between date and time in ISO 8601."""
 _FIRST_WORD: Final = re.compile(
     r"[-*#\"'(\[>|.,:;!?0-9 \n]*+"
     r"[A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f]++(?=[,.:;!?]?(?:[ \n]|\Z))"
@@ -95,18 +99,23 @@ def has_letters(text: str) -> bool:
     return any(map(str.isalpha, text))
 
 
+def has_words(text: str) -> bool:
+    """Return whether a letter stands outside of directives: there is none in `%d. %B %Y`."""
+    return has_letters(_DIRECTIVE.sub("", text) if "%" in text else text)
+
+
 def is_translatable(text: str, terms: Iterable[str] = ()) -> bool:
     """Return whether letters remain outside the protected spans.
 
-    Otherwise (empty, blanks, digits, punctuation, emoji, a link, a placeholder) the text is its own
-    translation.
+    Otherwise (empty, blanks, digits, punctuation, emoji, a link, a placeholder, the format of a
+    date) the text is its own translation.
     """
     if not terms and _FIRST_WORD.match(text):
         return True
-    if not has_letters(text):
+    if not has_words(text):
         return False
     spans = find_spans(text, terms)
-    return not spans or any(map(has_letters, unprotected(text, spans)))
+    return not spans or any(map(has_words, unprotected(text, spans)))
 
 
 def unprotected(text: str, spans: Sequence[Span]) -> list[str]:

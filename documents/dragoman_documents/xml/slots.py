@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, Protocol
 from dragoman_documents.codec import Segment
 from dragoman_documents.inline_codes import plain
 from dragoman_documents.splicing import skeleton
-from dragoman_text.spans import has_letters
+from dragoman_text.spans import has_words
 
 MOST_SHOWN: Final = 200
 """Characters of markup that an `InlineCode` shows; the codecs keep the markup itself."""
@@ -55,8 +55,8 @@ class _Filled:
 
 
 def translatable(text: str) -> bool:
-    """Return whether a text has a letter, its tags not counted."""
-    return has_letters(plain(text))
+    """Return whether a text has words, its tags and directives such as `%b` not counted."""
+    return has_words(plain(text))
 
 
 def usable(text: str | None) -> str | None:

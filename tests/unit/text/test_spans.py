@@ -22,6 +22,7 @@ from dragoman_text.spans import (
     TokenStyle,
     find_spans,
     has_letters,
+    has_words,
     is_translatable,
     mask,
     restore,
@@ -365,7 +366,7 @@ def test_a_text_without_words_is_its_own_translation(text: str) -> None:
 def test_a_text_is_translatable_if_it_has_letters_outside_its_spans(word: str, rest: str) -> None:
     text = word + rest
     outside = unprotected(text, find_spans(text))
-    assert is_translatable(text) == any(map(has_letters, outside))
+    assert is_translatable(text) == (has_words(text) and any(map(has_words, outside)))
 
 
 def test_a_term_alone_is_its_own_translation() -> None:
@@ -416,3 +417,16 @@ def test_a_link_with_a_thousand_brackets_takes_linear_time() -> None:
     started = time.process_time()
     assert kept("https://a.de/" + ")" * 130_000) == ["https://a.de/"]
     assert time.process_time() - started < LINEAR_S
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("%b %d", False), ("%-d. %B %Y", False), ("%Y-%m-%dT%H:%M:%SZ", False), ("%(n)s %b", False),
+        ("%1$s / %2$d", False), ("%EY %Om", False), ("%H:%M Uhr", True), ("am %d", True),
+        ("5%ige", True), ("%Hello", True), ("%%d", True), ("100 % der", True), ("%Y\u5e74", True),
+        ("% a", True),
+    ],
+)  # fmt: skip
+def test_directives_of_dates_are_no_words(text: str, expected: bool) -> None:
+    assert is_translatable(text) is expected
