@@ -56,6 +56,7 @@ PREFIXES: Final[dict[str, str]] = {
     "http://schemas.microsoft.com/office/drawing/2008/diagram": "dsp",
     "http://schemas.microsoft.com/office/drawing/2014/chartex": "cx",
     "urn:schemas-microsoft-com:vml": "v",
+    "http://schemas.microsoft.com/office/excel/2006/main": "xm",
     "http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments": "tc",
 }
 """Per namespace, of the Transitional and of the Strict form, the prefix that the codecs use."""

@@ -22,7 +22,8 @@ from dragoman_documents.office.package_codec import (
     text_slot,
     wrong_type,
 )
-from dragoman_documents.office.xlsx.sheets import Formulas
+from dragoman_documents.office.xlsx.sheets import NAMED, Formulas
+from dragoman_documents.values import is_formula
 from dragoman_documents.xml.inline import Rules, mixed
 from dragoman_documents.xml.slots import Slot, translatable
 from dragoman_documents.xml.tree import Element, attribute_range, escaped_value, value_of
@@ -134,6 +135,10 @@ class _Walk:
             self.formulas.add(cell.attributes.get("table:formula", ""))
         for each in self.part.root.descendants("table:content-validation"):
             self.formulas.add(each.attributes.get("table:condition", ""))
+        for each in self.part.root.descendants("table:named-expression"):
+            self.formulas.add(each.attributes.get("table:expression", ""))
+        for each in self.part.root.descendants("table:filter-condition"):
+            self.formulas.add_text(each.attributes.get("table:value", ""))
 
     def below(self, element: Element) -> Iterator[tuple[Slot, ...]]:
         """Yield the slots of the segments below an element."""
@@ -157,9 +162,8 @@ class _Walk:
         found = mixed(self.part.data, element, self.rules)
         place = str(self.places)
         inside = list(self.below(element))
-        if translatable(found.text):
+        if translatable(found.text) and not self._stays(parent, found.text, place):
             kind = _kind(element, parent, self.places)
-            self._remark(found.text, place)
             segment = Segment(
                 found.text, place, kind, found.codes, headings=self._above(element), doubled=False
             )
@@ -183,9 +187,14 @@ class _Walk:
         if element.name == "text:h" and self.part.name == "content.xml":
             self.headings.append((_level(element), plain(text)))
 
-    def _remark(self, text: str, place: str) -> None:
-        if self.formulas is not None and text.casefold() in self.formulas.texts:
-            self.found.remark(place, "a formula or a list of allowed values names this text")
+    def _stays(self, parent: Element, text: str, place: str) -> bool:
+        """Return whether a cell holds a formula as text, or a text by which a formula knows it."""
+        if self.formulas is None or parent.name != "table:table-cell":
+            return False
+        if self.formulas.name(text):
+            self.found.remark(place, NAMED, "name")
+            return True
+        return is_formula(text)
 
     def _doubled(self, slot: Slot, element: Element) -> Slot:
         """Return the slot of a paragraph with its translation in a copy after it."""

@@ -35,13 +35,14 @@ from dragoman_documents.office.package_codec import (
 )
 from dragoman_documents.office.paragraphs.reading import Dialect, Reader
 from dragoman_documents.office.xlsx import text as xlsx_text
-from dragoman_documents.office.xlsx.sheets import Formulas, Sheet, read, sheets
+from dragoman_documents.office.xlsx.sheets import NAMED, Formulas, Sheet, read, sheets
 from dragoman_documents.office.xlsx.tables import (
     LONGEST,
     Table,
     tables,
     unique,
 )
+from dragoman_documents.values import is_formula
 from dragoman_documents.xml.slots import Slot
 from dragoman_documents.xml.tree import Element, source
 
@@ -94,7 +95,7 @@ def _found(archive: Archive, options: Options) -> Found:
 
 def _read_sheets(book: _Book, archive: Archive, types: dict[str, str]) -> None:
     seen: set[str] = set()
-    for sheet in sheets(archive, types):
+    for sheet in sheets(archive, types, book.formulas):
         found = list(tables(archive, types, sheet.part, book.formulas, seen))
         cells = frozenset(header.cell for table in found for header in table.headers)
         read(archive, sheet, cells, book.formulas)
@@ -174,8 +175,12 @@ def _add_text(
     if key in kept:
         book.remark(place, "formulas name a column by this header; it is left as it is", "name")
         return
-    if plain(slot.segment.text).casefold() in book.formulas.texts:
-        book.remark(place, "a formula, a filter or a list of allowed values names this text")
+    text = plain(slot.segment.text)
+    if is_formula(text):
+        return
+    if book.formulas.name(text):
+        book.remark(place, NAMED, "name")
+        return
     book.cells[key] = len(book.slots)
     book.slots.append((slot,))
 

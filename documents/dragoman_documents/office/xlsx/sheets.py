@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,8 +20,13 @@ from dragoman_documents.xml.tree import (
 
 _LITERAL: Final = re.compile(r'"((?:[^"]|"")*)"')
 _COLUMN: Final = re.compile(r"\[((?:[^\[\]']|'.)+)\]")
+_LONGEST: Final = 256
+"""Characters of a literal at most, by the rules of Excel."""
+_FEW: Final = 16
+_WORD: Final = re.compile(r"[^\W\d_]{2}")
+NAMED: Final = "a formula, a filter or a list of allowed values names this text; it stays as it is"
 _QUOTED: Final = re.compile(r"'(.)")
-_FORMULAS: Final = frozenset({"x:f", "x:formula", "x:formula1", "x:formula2"})
+_FORMULAS: Final = frozenset({"x:f", "x:formula", "x:formula1", "x:formula2", "xm:f"})
 _FILTERS: Final = frozenset({"x:filter", "x:customFilter"})
 
 
@@ -30,17 +35,44 @@ class Formulas:
     """Texts and columns that formulas, filters and lists of allowed values name, casefolded."""
 
     texts: set[str] = field(default_factory=set)
+    beginnings: set[str] = field(default_factory=set)
+    """Of texts that a criterion with an asterisk at its end names: `Open*`."""
+    ends: set[str] = field(default_factory=set)
     columns: set[str] = field(default_factory=set)
 
     def add(self, formula: str) -> None:
         """Add what a formula names."""
         for match in _LITERAL.finditer(formula):
-            text = match[1].replace('""', '"').casefold()
-            self.texts.add(text)
-            self.texts.update(each.strip() for each in text.split(","))
+            text = match[1].replace('""', '"')
+            self.add_text(text)
+            for each in text.split(","):
+                self.add_text(each.strip())
         if "[" in formula:
             names = _COLUMN.findall(formula)
             self.columns.update(_QUOTED.sub(r"\1", each.lstrip("@")).casefold() for each in names)
+
+    def add_text(self, text: str) -> None:
+        """Add a text, or a criterion such as `<>Open` or `Open*`."""
+        text = text.casefold()
+        self.texts.update((text, text.lstrip("<>=")))
+        text = text.lstrip("<>=")[:_LONGEST]
+        if text.endswith("*") and _WORD.search(text):
+            self.beginnings.add(text.rstrip("*"))
+        if text.startswith("*") and _WORD.search(text):
+            self.ends.add(text.lstrip("*"))
+
+    def name(self, text: str) -> bool:
+        """Return whether they name a text, so that another one would give other results."""
+        text = text.casefold()
+        return (
+            text in self.texts
+            or any(text[:size] in self.beginnings for size in _sizes(self.beginnings))
+            or any(text[-size:] in self.ends for size in _sizes(self.ends))
+        )
+
+
+def _sizes(some: Collection[str]) -> Collection[int]:
+    return set(map(len, some)) if len(some) < _FEW else range(1, _LONGEST)
 
 
 @dataclass(slots=True)
@@ -58,17 +90,20 @@ class Sheet:
     """Rules for the values of cells, which may show messages."""
 
 
-def sheets(archive: Archive, types: Mapping[str, str]) -> Iterator[Sheet]:
+def sheets(archive: Archive, types: Mapping[str, str], formulas: Formulas) -> Iterator[Sheet]:
     """Yield the sheets in the order of the workbook, not yet read; each part once."""
     seen: set[str] = set()
     books = (name for name, kind in types.items() if kind.endswith(".main+xml"))
     for book in books:
         targets = related(archive, book)
-        for each in opened(archive, book, PREFIXES).root.descendants("x:sheet"):
-            part = targets.get(each.attributes.get("r:id", ""), "")
-            if part not in seen and types.get(part, "").endswith("worksheet+xml"):
-                seen.add(part)
-                yield Sheet(each.attributes.get("name", ""), part)
+        part = opened(archive, book, PREFIXES)
+        for each in part.root.descendants("x:definedName"):
+            formulas.add(text_of(part.data[each.content : each.stop]))
+        for each in part.root.descendants("x:sheet"):
+            name = targets.get(each.attributes.get("r:id", ""), "")
+            if name not in seen and types.get(name, "").endswith("worksheet+xml"):
+                seen.add(name)
+                yield Sheet(each.attributes.get("name", ""), name)
 
 
 def read(archive: Archive, sheet: Sheet, headers: frozenset[str], formulas: Formulas) -> None:
@@ -100,7 +135,7 @@ class _Reading:
             end = start_tag_end(self.data, position)
             self.sheet.validations.append(Element(name, dict(attributes), position, end))
         elif name in _FILTERS:
-            self.formulas.texts.add(attributes.get("val", "").casefold())
+            self.formulas.add_text(attributes.get("val", ""))
 
     def end(self, name: str, position: int) -> None:
         if name == "x:v":

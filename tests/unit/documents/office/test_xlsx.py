@@ -25,9 +25,11 @@ CODEC = registry.codec("xlsx")
 RELATION = '<Relationships><Relationship Id="{}" Target="{}"/></Relationships>'
 
 
-def xlsx(cells: str, *strings: str, columns: tuple[str, ...] = (), more: str = "") -> bytes:
+def xlsx(
+    cells: str, *strings: str, columns: tuple[str, ...] = (), more: str = "", names: str = ""
+) -> bytes:
     parts = {
-        "xl/workbook.xml": '<workbook><sheet name="Data" r:id="rId1"/></workbook>',
+        "xl/workbook.xml": f'<workbook><sheet name="Data" r:id="rId1"/>{names}</workbook>',
         "xl/_rels/workbook.xml.rels": RELATION.format("rId1", "worksheets/sheet1.xml"),
         "xl/worksheets/sheet1.xml": f"<worksheet><sheetData>{cells}</sheetData>{more}</worksheet>",
         "xl/sharedStrings.xml": f"<sst>{''.join(f'<si>{each}</si>' for each in strings)}</sst>",
@@ -160,15 +162,31 @@ def test_columns_that_formulas_name_are_left_alone() -> None:
     "more",
     [
         '<c r="A9"><f>IF(B1="done",1,0)</f></c>',
+        '<c r="A9"><f>COUNTIF(B1:B2,"&lt;&gt;Done")</f></c>',
+        '<c r="A9"><f>COUNTIF(B1:B2,"Do*")</f></c>',
+        '<c r="A9"><f>COUNTIF(B1:B2,"*one")</f></c>',
         '<dataValidation type="list"><formula1>"open, Done"</formula1></dataValidation>',
+        '<f xmlns="http://schemas.microsoft.com/office/excel/2006/main">"open,Done"</f>',
         '<autoFilter><filterColumn><filter val="Done"/></filterColumn></autoFilter>',
     ],
 )
-def test_texts_that_formulas_compare_with_are_remarked(more: str) -> None:
+def test_texts_that_formulas_and_lists_name_stay(more: str) -> None:
     data = xlsx(shared("B1", 0) + shared("B2", 1), "<t>Done</t>", "<t>Other</t>", more=more)
     extraction = assert_identity(CODEC, data)
-    assert [each.place for each in extraction.remarks] == ["sheet Data, B1"]
+    assert [each.text for each in extraction.segments] == ["Other"]
+    assert [(each.place, each.kind) for each in extraction.remarks] == [("sheet Data, B1", "name")]
     assert_read_back(CODEC, data, tagged(extraction))
+
+
+def test_a_text_that_a_defined_name_lists_stays() -> None:
+    names = '<definedNames><definedName name="States">{"Open","Done"}</definedName></definedNames>'
+    data = xlsx(shared("B1", 0) + shared("B2", 1), "<t>Done</t>", "<t>Other</t>", names=names)
+    assert [text for text, _ in segments(data)] == ["Other"]
+
+
+def test_a_text_that_looks_like_a_formula_is_no_text() -> None:
+    data = xlsx(shared("A1", 0) + shared("A2", 1), '<t>=A:A&amp;"/"</t>', "<t>= is equal</t>")
+    assert [text for text, _ in segments(data)] == ["= is equal"]
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdeABC"), st.sampled_from([None, *"abcdeABC"]))))
