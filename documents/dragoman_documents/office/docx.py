@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from dragoman_documents.archive.reading import Archive
-from dragoman_documents.codec import Codec, Kind, Options
+from dragoman_documents.codec import Codec, Kind, Options, Remark
 from dragoman_documents.office.bilingual import Doubled
 from dragoman_documents.office.ooxml import (
     PREFIXES,
@@ -29,6 +30,7 @@ from dragoman_documents.office.package_codec import (
     attribute_slot,
     opened,
 )
+from dragoman_documents.office.paragraphs.links import Field
 from dragoman_documents.office.paragraphs.reading import Dialect, Reader
 from dragoman_documents.xml.slots import Slot
 from dragoman_documents.xml.tree import Element
@@ -43,8 +45,7 @@ WORD: Final = Dialect(
     dropped=frozenset({"w:proofErr", "w:lastRenderedPageBreak"}),
     ignored=frozenset({"w:lang", "w:noProof"}),
     outside=frozenset({"w:pPr"}),
-    field="w:fldChar",
-    field_type="w:fldCharType",
+    field=Field("w:fldChar", "w:fldCharType", "w:instrText", "w:fldSimple", "w:instr"),
 )  # fmt: skip
 _LEVELS: Final = {"title": 0, **{f"heading {level}": level for level in range(1, 10)}}
 """Per name of a built-in style its level in the outline."""
@@ -52,6 +53,7 @@ _LEFT_ALONE: Final = frozenset({
     "w:del", "w:moveFrom", "m:oMath", "m:oMathPara", "w:fldSimple",
     "w:rPr", "w:pPr", "w:tblPr", "w:trPr", "w:tcPr", "w:sectPr",
 })  # fmt: skip
+_CONTENTS: Final = re.compile(rb"(?:instrText(?: [^<>]*)?>|instr=[\"'])\s*TOC[\s\"'<]")
 _PARTS: Final = {
     ".main+xml": "",
     "wordprocessingml.header+xml": "header",
@@ -71,11 +73,20 @@ def _found(archive: Archive, options: Options) -> Found:
             place = f"{label} {number(name)}".removesuffix(" 0") + ", " if label else ""
             walk = _Walk(part, Reader(part.data, WORD), options, styles, place)
             found.add(part, list(walk.below(part.root)))
-    add_charts(found, archive, types)
+            _remark_contents(found, part)
+    add_charts(found, archive, types, data=True)
     add_diagrams(found, archive, types)
     add_title(found, archive)
     remark_signature(found, archive)
     return found
+
+
+def _remark_contents(found: Found, part: Part) -> None:
+    """Add a remark for tables of contents, which Word makes of the headings again."""
+    count = sum(1 for _ in _CONTENTS.finditer(part.data))
+    if count:
+        what = "a table of contents shows the source's headings until it is updated (in Word: F9)"
+        found.remarks.append(Remark("document", what, count=count))
 
 
 def _headings(archive: Archive, types: dict[str, str]) -> dict[str, int]:

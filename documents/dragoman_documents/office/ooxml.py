@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -25,6 +26,7 @@ from dragoman_documents.office.paragraphs.reading import (
     trimmed,
 )
 from dragoman_documents.office.paragraphs.writing import block
+from dragoman_documents.values import is_text
 from dragoman_documents.xml.slots import Slot, translatable
 from dragoman_documents.xml.tree import Element
 
@@ -60,6 +62,12 @@ PREFIXES: Final[dict[str, str]] = {
     "http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments": "tc",
 }
 """Per namespace, of the Transitional and of the Strict form, the prefix that the codecs use."""
+
+_SHOWN: Final = re.compile(rb"title|dLbl>")
+_DATA: Final = re.compile(rb"strCache|StrCache|strDim|:tx>")
+_SHEET: Final = (
+    "the sheet with the data of a chart stays in the source language, to which editing returns"
+)
 
 DRAWING: Final = Dialect(
     run="a:r",
@@ -205,18 +213,41 @@ def alternative_texts(part: Part, element: Element, place: str) -> Iterator[Slot
         yield from attribute_slot(part, element, attribute, f"{place}, alternative text")
 
 
-def add_charts(found: Found, archive: Archive, types: dict[str, str]) -> None:
-    """Add the titles of charts and of their axes."""
+def add_charts(
+    found: Found, archive: Archive, types: dict[str, str], *, data: bool = False
+) -> None:
+    """Add the titles of charts and axes, and labels; with `data` categories and names of series.
+
+    A chart holds these as copies of cells in a workbook: in one of its own, which is left alone,
+    or in the workbook that the chart is in, from which Excel copies them again.
+    """
     for name in of_type(types, "drawingml.chart+xml", "ms-office.chartex+xml"):
-        if b"title" not in archive.read(name):  # charts hold thousands of cached numbers
+        raw = archive.read(name)  # charts hold thousands of cached numbers
+        if _SHOWN.search(raw) is None and not (data and _DATA.search(raw)):
             continue
         part = opened(archive, name, PREFIXES)
         place = f"chart {number(name)}, title"
-        titles = list(part.root.descendants("c:title", "cx:title"))
+        titles = list(part.root.descendants("c:title", "cx:title", "c:dLbl"))
         slots = [slot for each in titles for slot in drawing_slots(part, each, place, "title")]
         for value in (value for each in titles for value in each.descendants("cx:v")):
             slots += text_slot(part, value, place, "title")
-        found.add(part, [(slot,) for slot in slots])
+        copies = _copies(part, number(name), {each.start for each in slots}) if data else []
+        found.add(part, [*((slot,) for slot in slots), *copies])
+        if copies and any(".xls" in each.lower() for each in related(archive, name).values()):
+            found.remark(f"chart {number(name)}", _SHEET)
+
+
+def _copies(part: Part, chart: int, known: set[int]) -> list[tuple[Slot, ...]]:
+    """Return the slots of the categories and names of series: all of one text together."""
+    place = f"chart {chart}, data"
+    held: dict[str, list[Slot]] = {}
+    for each in part.root.descendants("c:tx", "c:cat", "cx:strDim", "cx:tx"):
+        for value in each.descendants("c:v", "cx:pt", "cx:v"):
+            for slot in text_slot(part, value, place, "cell"):
+                if is_text(slot.segment.text) and slot.start not in known:
+                    known.add(slot.start)
+                    held.setdefault(slot.segment.text, []).append(slot)
+    return [tuple(slots) for slots in held.values()]
 
 
 def add_diagrams(found: Found, archive: Archive, types: dict[str, str]) -> None:

@@ -43,7 +43,7 @@ def _found(archive: Archive, options: Options) -> Found:
             title = title if notes else _title(slots)
             slots = [_below(title, slot) for slot in slots]
         found.add(part, [(slot,) for slot in slots])
-    add_charts(found, archive, types)
+    add_charts(found, archive, types, data=True)
     add_diagrams(found, archive, types)
     add_title(found, archive)
     remark_signature(found, archive)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
 from dragoman_documents.inline_codes import Closing, Opening, Piece, Single
+from dragoman_documents.office.paragraphs.links import NO_FIELD, Field, Link, is_link, links
 from dragoman_documents.xml.tree import Element, escaped, text_of
 
 _NONE: Final = b""
@@ -35,9 +36,7 @@ class Dialect:
     """Properties, elements or attributes, that make no difference between runs."""
     outside: frozenset[str] = frozenset()
     """Children of a paragraph that are never a part of a segment."""
-    field: str = ""
-    """The element that begins and ends a field, by its attribute `field_type`."""
-    field_type: str = ""
+    field: Field = NO_FIELD
     read: Callable[[bytes], str] = text_of
     """Decodes the content of a text."""
     write: Callable[[str], str] = escaped
@@ -133,14 +132,19 @@ class Reader:
 
     def __post_init__(self) -> None:
         """Find the marks of fields."""
-        name = re.escape(self.dialect.field.rpartition(":")[2].encode())
+        name = re.escape(self.dialect.field.mark.rpartition(":")[2].encode())
         self.marks = [match.start() for match in re.finditer(name, self.data)] if name else []
 
     def items(self, parent: Element) -> list[Item]:
         """Return the items of a paragraph or of a wrapper."""
         found: list[Item] = []
-        for each in parent.children:
-            if each.name in self.dialect.outside:
+        linked = self._links(parent)
+        behind = 0
+        for index, each in enumerate(parent.children):
+            if index in linked:
+                behind = linked[index].last + 1
+                found.append(self._wrapper(linked[index].element))
+            if index < behind or each.name in self.dialect.outside:
                 continue
             goes_on = self.fields.open > 0
             if self._in_field(each):
@@ -149,6 +153,20 @@ class Reader:
                 found += self._of(each)
         return found
 
+    def _links(self, parent: Element) -> Mapping[int, Link]:
+        """Return the links among the children of an element, by the first of each."""
+        mark = bisect_left(self.marks, parent.start)
+        if self.fields.open or mark == len(self.marks) or self.marks[mark] >= parent.end:
+            return {}
+        found = links(self.data, parent.children, self.dialect.run, self.dialect.field)
+        return {each.first: each for each in found}
+
+    def _wrapper(self, element: Element) -> Item:
+        """Return a wrapper; markup that stays if no text is in it."""
+        items = self.items(element)
+        wraps = any(isinstance(each, Text | Wrapper) for each in items)
+        return Wrapper(element, items) if wraps else Fixed(element.start, element.end)
+
     def _in_field(self, element: Element) -> bool:
         """Return whether an element is a part of a field, and count the fields in it."""
         before = self.fields.open
@@ -156,8 +174,8 @@ class Reader:
         if mark == len(self.marks) or self.marks[mark] >= element.end:
             return before > 0
         seen = False
-        for each in element.descendants(self.dialect.field):
-            kind = each.attributes.get(self.dialect.field_type)
+        for each in element.descendants(self.dialect.field.mark):
+            kind = each.attributes.get(self.dialect.field.kind)
             self.fields.open += {"begin": 1, "end": -1}.get(kind or "", 0)
             seen = True
         self.fields.open = max(0, self.fields.open)
@@ -168,10 +186,8 @@ class Reader:
             yield from self._of_run(element)
         elif element.name == self.dialect.text:
             yield Text(self._text(element), _PLAIN, element.start, element.end, elements=(element,))
-        elif element.name in self.dialect.wrappers:
-            items = self.items(element)
-            wraps = any(isinstance(each, Text | Wrapper) for each in items)
-            yield Wrapper(element, items) if wraps else Fixed(element.start, element.end)
+        elif element.name in self.dialect.wrappers or is_link(element, self.dialect.field):
+            yield self._wrapper(element)
         elif element.name not in self.dialect.dropped:
             yield Fixed(element.start, element.end)
 

@@ -40,6 +40,9 @@ BOX = (
 )
 
 
+JUMP = FIELD.replace("PAGE", ' HYPERLINK "https://e.org" \\\\o "tip" ')
+
+
 def texts(data: bytes, options: Options = GERMAN) -> list[str]:
     return [each.text for each in assert_identity(CODEC, data, options).segments]
 
@@ -58,6 +61,22 @@ def document(data: bytes, name: str = "word/document.xml") -> str:
         (paragraph(run("One ", BOLD), run("two", BOLD)), ["One two"]),
         (paragraph("See ", LINK.format(run("this")), "."), ["See <g1>this</g1>."]),
         (paragraph(LINK.format(run("this"))), ["this"]),
+        (paragraph("See ", JUMP.format(run("this")), "."), ["See <g1>this</g1>."]),
+        (
+            paragraph("See ", JUMP.format(run("t") + run("his", BOLD)), "."),
+            ["See <g1>t<g2>his</g2></g1>."],
+        ),
+        (paragraph(JUMP.format(run("this"))), ["this"]),
+        (paragraph("See ", JUMP.format(""), "."), ["See <x1/>."]),
+        (paragraph("See ", JUMP.format(FIELD.format(run("3"))), "."), ["See <x1/>."]),
+        (
+            paragraph("Two ", JUMP.format(run("one")), JUMP.format(run("two"))),
+            ["Two <g1>one</g1><g2>two</g2>"],
+        ),
+        (
+            paragraph("A ", '<w:fldSimple w:instr="HYPERLINK x">' + run("b") + "</w:fldSimple>"),
+            ["A <g1>b</g1>"],
+        ),
         (paragraph("a", TAB, "b"), ["a<x1/>b"]),
         (paragraph(TAB, "a", TAB), ["a"]),
         (paragraph("Page ", FIELD.format(run("12")), " of"), ["Page <x1/> of"]),
@@ -93,6 +112,31 @@ def test_a_field_over_paragraphs_is_left_alone() -> None:
         "a",
         "b",
     ]
+
+
+def test_the_text_of_a_link_that_is_a_field_is_written_into_it() -> None:
+    data = docx(paragraph("See ", JUMP.format(run("this", BOLD) + run(" page", BOLD)), " now."))
+    output = assert_read_back(CODEC, data, ["Hier: <g1>diese Seite</g1>"])
+    assert document(output).count("fldChar ") == 3
+    assert re.findall(r"HYPERLINK[^<]*|(?<=>)[^<]*(?=</w:t>)", document(output)) == [
+        "Hier: ", 'HYPERLINK "https://e.org" \\\\o "tip" ', "diese ", "Seite", "",
+    ]  # fmt: skip
+    moved = assert_read_back(CODEC, data, ["<g1>Diese Seite</g1> jetzt"])
+    assert document(moved).index("HYPERLINK") < document(moved).index("jetzt")
+
+
+def test_tables_of_contents_are_left_alone_and_remarked() -> None:
+    toc = FIELD.replace("PAGE", "TOC \\\\o")
+    entry = JUMP.format(run("Chapter"))
+    data = docx(paragraph(toc.format(entry)) + paragraph("Text"))
+    assert texts(data) == ["Text"]
+    assert [each.count for each in CODEC.extract(data, GERMAN).remarks] == [1]
+
+
+def test_links_that_do_not_end_take_linear_time() -> None:
+    begin = FIELD.partition("{}")[0]
+    data = docx(paragraph(begin * 5_000, run("text"), JUMP.format(run("x")) * 500))
+    assert_identity(CODEC, data)
 
 
 def test_strict_documents_are_read() -> None:

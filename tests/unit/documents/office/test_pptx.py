@@ -46,7 +46,12 @@ def pptx(*shapes: str, **parts: str) -> bytes:
             "ppt/slides/slide1.xml": f"<p:sld>{''.join(shapes)}</p:sld>",
             "ppt/slides/_rels/slide1.xml.rels": RELATION.format("../notesSlides/notesSlide1.xml"),
             "ppt/notesSlides/_rels/notesSlide1.xml.rels": RELATION.format("../slides/slide1.xml"),
-            **{f"ppt/{folder[name]}/{name}.xml": xml for name, xml in parts.items()},
+            **{
+                f"ppt/charts/_rels/{name}"
+                if name.endswith(".rels")
+                else f"ppt/{folder[name]}/{name}.xml": xml
+                for name, xml in parts.items()
+            },
         }
     )
 
@@ -168,4 +173,44 @@ def test_titles_of_charts_of_new_kinds_are_read() -> None:
     )
     extraction = assert_identity(CODEC, data)
     assert [each.text for each in extraction.segments] == ["Text", "Sales", "Sales"]
+    assert_read_back(CODEC, data, tagged(extraction))
+
+
+def test_categories_and_names_of_series_are_read_once_and_written_in_all_places() -> None:
+    point = '<c:pt idx="0"><c:v>{}</c:v></c:pt>'
+    names = "".join(map(point.format, ("East &amp; West", "North", "2024", "Q1")))
+    series = (
+        "<c:ser><c:tx><c:strRef><c:f>Sheet1!$B$1</c:f><c:strCache>"
+        f"{point.format('Units sold')}</c:strCache></c:strRef></c:tx>"
+        f"<c:dLbls><c:dLbl><c:tx><c:rich><a:p>{RUN.format(text='Best', attributes='')}</a:p>"
+        "</c:rich></c:tx></c:dLbl></c:dLbls>"
+        f"<c:cat><c:strRef><c:strCache>{names}</c:strCache></c:strRef></c:cat>"
+        f"<c:val><c:numRef><c:numCache>{point.format('7')}</c:numCache></c:numRef></c:val></c:ser>"
+    )
+    data = pptx(
+        shape(("Text", "")),
+        chart1=f"<c:chart>{series * 2}</c:chart>",
+        **{"chart1.xml.rels": RELATION.format("../embeddings/Sheet1.xlsx")},
+    )
+    extraction = assert_identity(CODEC, data)
+    wanted = ["Text", "Best", "Best", "Units sold", "East & West", "North"]
+    assert [each.text for each in extraction.segments] == wanted
+    assert [each.place for each in extraction.remarks] == ["chart 1"]
+    output = assert_read_back(CODEC, data, tagged(extraction))
+    with zipfile.ZipFile(BytesIO(output)) as file:
+        chart = file.read("ppt/charts/chart1.xml").decode()
+    assert chart.count("<c:v>[de] East &amp; West</c:v>") == chart.count("[de] Units sold") == 2
+    assert_itself_again(CODEC, data)
+
+
+def test_categories_of_charts_of_new_kinds_are_read() -> None:
+    data = pptx(
+        shape(("Text", "")),
+        chartEx1='<cx:chartSpace><cx:strDim type="cat"><cx:lvl><cx:pt idx="0">East</cx:pt>'
+        '</cx:lvl></cx:strDim><cx:numDim><cx:lvl><cx:pt idx="0">7</cx:pt></cx:lvl></cx:numDim>'
+        "<cx:series><cx:tx><cx:txData><cx:v>Units</cx:v></cx:txData></cx:tx></cx:series>"
+        "</cx:chartSpace>",
+    )
+    extraction = assert_identity(CODEC, data)
+    assert [each.text for each in extraction.segments] == ["Text", "East", "Units"]
     assert_read_back(CODEC, data, tagged(extraction))

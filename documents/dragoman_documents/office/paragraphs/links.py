@@ -1,0 +1,78 @@
+"""Links that are fields: runs that begin, part and end a field, with the link's text in runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from dragoman_documents.xml.tree import Element, text_of
+
+_LINK: Final = re.compile(r"\s*HYPERLINK\b", re.IGNORECASE)
+
+
+class Field(NamedTuple):
+    """The names of what makes up a field."""
+
+    mark: str = ""
+    """The element that begins, parts and ends a field, by its attribute `kind`."""
+    kind: str = ""
+    instruction: str = ""
+    """The element with what the field does."""
+    simple: str = ""
+    """The element of a field as a whole, with its attribute `simple_instruction`."""
+    simple_instruction: str = ""
+
+
+NO_FIELD: Final = Field()
+
+
+class Link(NamedTuple):
+    """A link among the children of an element."""
+
+    first: int
+    last: int
+    element: Element
+    """From the run that begins the field to the one that ends it, with the runs of its text."""
+
+
+def is_link(element: Element, field: Field) -> bool:
+    """Return whether an element is a field as a whole, and a link."""
+    instruction = element.attributes.get(field.simple_instruction, "")
+    return element.name == field.simple and _LINK.match(instruction) is not None
+
+
+def links(data: bytes, children: Sequence[Element], run: str, field: Field) -> Iterator[Link]:
+    """Yield the links that begin and end among these children, and hold no other fields."""
+    marks: list[int] = []
+    for index, each in enumerate(children):
+        kinds = [mark.attributes.get(field.kind) for mark in each.descendants(field.mark)]
+        if not kinds:
+            continue
+        kind = kinds[0] if len(kinds) == 1 and _is_alone(each, run, field) else None
+        if (kind, len(marks)) == ("separate", 1):
+            marks.append(index)
+            continue
+        if (kind, len(marks)) == ("end", 2):
+            begin, part = marks
+            if _LINK.match(_instruction(data, children[begin:part], field)):
+                yield Link(begin, index, _element(children, begin, part, index))
+        marks = [index] if kind == "begin" else []
+
+
+def _is_alone(element: Element, run: str, field: Field) -> bool:
+    """Return whether a run holds one mark of a field and no text."""
+    names = [each.name for each in element.children if not each.name.endswith(":rPr")]
+    return element.name == run and names == [field.mark]
+
+
+def _instruction(data: bytes, children: Sequence[Element], field: Field) -> str:
+    found = (part for each in children for part in each.descendants(field.instruction))
+    return "".join(text_of(data[each.content : each.stop]) for each in found)
+
+
+def _element(children: Sequence[Element], begin: int, part: int, end: int) -> Element:
+    found = Element("", {}, children[begin].start, children[part].end)
+    found.stop, found.end = children[end].start, children[end].end
+    found.children = list(children[part + 1 : end])
+    return found
