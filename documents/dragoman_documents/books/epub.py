@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from dragoman_documents.archive.reading import Archive
@@ -18,9 +18,7 @@ from dragoman_documents.codec import (
 )
 from dragoman_documents.encodings import Decoded
 from dragoman_documents.markup.html.codec import (
-    CODECS as HTML,
-)
-from dragoman_documents.markup.html.codec import (
+    XHTML,
     changed_page,
     decoded_page,
     replacements_of,
@@ -63,24 +61,39 @@ class EpubCodec:
 
     def extract(self, data: bytes, options: Options) -> Extraction:
         """Return title and pages as segments. Raises DocumentError (`encrypted`, `corrupt` ...)."""
+        return self._extracted(data, options, {})
+
+    def extract_like(self, data: bytes, options: Options, before: Extraction) -> Extraction:
+        """Return the segments of an output: its pages name another language than their sources."""
+        return self._extracted(data, options, dict(layout_of(before, _Layout).pages))
+
+    def _extracted(
+        self, data: bytes, options: Options, before: Mapping[str, Extraction]
+    ) -> Extraction:
         archive = Archive(data)
         _check(archive)
         name = _package_name(archive)
         decoded = decoded_page(archive.read(name), xml=True)
         package = read_package(decoded.text, name)
         present = [each for each in package.files if each in archive]
-        pages = tuple((each, _page(archive, each, options)) for each in present)
+        pages = tuple((each, _page(archive, each, options, before.get(each))) for each in present)
         segments = [
             segment._replace(place=f"{file}, {segment.place}")
             for file, found in ((name, package.page.segments), *((f, e.segments) for f, e in pages))
             for segment in found
         ]
         missing = (each for each in package.files if each not in archive)
+        lacking = (Remark(name, f"the book lacks its file {each[:80]!a}") for each in missing)
+        others = (
+            replace(remark, place=f"{file}, {remark.place}")
+            for file, found in pages
+            for remark in found.remarks
+        )
         return Extraction(
             tuple(segments),
             _skeleton(archive, name, package, pages),
             "utf-8",
-            tuple(Remark(name, f"the book lacks its file {each[:80]!a}") for each in missing),
+            (*lacking, *others),
             _Layout(archive, name, decoded, package, pages),
         )
 
@@ -141,9 +154,11 @@ def _package_name(archive: Archive) -> str:
     )
 
 
-def _page(archive: Archive, name: str, options: Options) -> Extraction:
+def _page(archive: Archive, name: str, options: Options, before: Extraction | None) -> Extraction:
     try:
-        return HTML["xhtml"].extract(archive.read(name), options)
+        if before is not None:
+            return XHTML.extract_like(archive.read(name), options, before)
+        return XHTML.extract(archive.read(name), options)
     except DocumentError as error:
         raise DocumentError(error.reason, f"{name[:80]!a}: {error.detail}") from error
 

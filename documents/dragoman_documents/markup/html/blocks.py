@@ -222,7 +222,8 @@ def _content(
 ) -> tuple[str, tuple[InlineCode, ...], tuple[tuple[int, int] | None, ...]]:
     """Return the text of a segment, its codes, and their ranges."""
     raw = text[span.start : span.end]
-    if span.first == span.last and "<" not in raw and "&" not in raw:  # nothing but text
+    plain = span.first == span.last and items[span.first].kind == "text"
+    if plain and "<" not in raw and "&" not in raw:
         return decoded_text(raw, xml=xml, preserved=preserved), (), ()
     ranges: list[tuple[int, int] | None] = []
     pieces = _pieces(text, items, span, ranges, xml=xml, preserved=preserved)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +13,7 @@ from dragoman_documents.codec import (
     Extraction,
     InlineCode,
     Options,
+    Remark,
     Segment,
     layout_of,
 )
@@ -73,12 +74,24 @@ class HtmlCodec:
 
     def extract(self, data: bytes, options: Options) -> Extraction:
         """Return blocks and attributes as segments. Raises DocumentError (`encoding`)."""
+        return self._extracted(data, options, options.source_lang)
+
+    def extract_like(self, data: bytes, options: Options, before: Extraction) -> Extraction:
+        """Return the segments of an output: its root names another language than its source's."""
+        return self._extracted(data, options, layout_of(before, _Layout).page.language)
+
+    def _extracted(self, data: bytes, options: Options, language: str | None) -> Extraction:
         found = decoded_page(data, xml=self.xml)
         xml = self.xml or found.text[:100].lstrip("\ufeff \t\r\n").startswith("<?xml")
-        page = read_page(found.text, xml=xml, headings=options.headings)
+        own = None if options.bilingual else language or ""
+        page = read_page(found.text, xml=xml, headings=options.headings, language=own)
         encoding = found.encoding + ("-sig" if found.mark and found.encoding == "utf-8" else "")
         return Extraction(
-            tuple(page.segments), skeleton_of(page), encoding, layout=_Layout(found, page)
+            tuple(page.segments),
+            skeleton_of(page),
+            encoding,
+            tuple(_remarks(page)),
+            _Layout(found, page),
         )
 
     def splice(
@@ -91,6 +104,14 @@ class HtmlCodec:
         """Return the document with translations, and its language where one was put in."""
         content = changed_page(extraction, texts, options)
         return data if content is None else content
+
+
+def _remarks(page: Page) -> Iterator[Remark]:
+    """Yield what a person should know of a page."""
+    if page.others:
+        line = 1 + page.text.count("\n", 0, page.others[0])
+        detail = "a passage that is marked as of another language is left as it is"
+        yield Remark(f"line {line}", detail, "html", len(page.others))
 
 
 def changed_page(
@@ -174,11 +195,12 @@ def replacements_of(
     """
     found: list[Replacement[str]] = []
     for place, segment, text in zip(page.places, page.segments, texts, strict=True):
-        if text is None or not holdable(text, segment.codes):
+        is_attribute = place.doubling is None
+        if text is None or not holdable(text, segment.codes, attribute=is_attribute):
             continue
         if options.bilingual:
             found.append(doubled(page, place, segment, text, options.target_lang))
-        elif place.doubling is None:
+        elif is_attribute:
             raw = page.text[place.start : place.end]
             value = value_spelled(raw, text, segment.codes, xml=page.xml)
             found.append(Replacement(place.start, place.end, value))
@@ -211,7 +233,5 @@ def _codes(
     return codes
 
 
-CODECS: Final[Mapping[str, Codec]] = {
-    "html": HtmlCodec(),
-    "xhtml": HtmlCodec("xhtml", frozenset({".xhtml", ".xht"}), xml=True),
-}
+XHTML: Final = HtmlCodec("xhtml", frozenset({".xhtml", ".xht"}), xml=True)
+CODECS: Final[Mapping[str, Codec]] = {"html": HtmlCodec(), "xhtml": XHTML}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from dragoman_documents.codec import Kind, Segment
-from dragoman_documents.inline_codes import of_text, plain
+from dragoman_documents.codec import InlineCode, Kind, Segment
+from dragoman_documents.inline_codes import Single, composed, of_text, plain
 from dragoman_documents.markup.html.blocks import (
     Around,
     Block,
@@ -27,8 +28,10 @@ from dragoman_documents.markup.html.elements import (
 )
 from dragoman_documents.markup.html.text import (
     decoded_attribute,
+    decoded_value,
     escaped,
     is_text,
+    trimmed,
     unknown_references,
 )
 from dragoman_documents.markup.html.tokens import (
@@ -39,16 +42,20 @@ from dragoman_documents.markup.html.tokens import (
     attributes,
     tokens,
 )
+from dragoman_documents.markup.templates import parted, ranges
 
 TRANSLATED: Final = frozenset({"alt", "title", "placeholder", "aria-label"})
 """Attributes whose values are translated."""
 _LABELLED: Final = frozenset({"option", "optgroup", "track"})  # their `label` is shown
+_BUTTONS: Final = frozenset({"button", "reset", "submit"})  # whose `value` an `input` shows
 _NO_TITLE: Final = frozenset({"link", "style"})  # names a set of style sheets
 _META: Final = names(
     "description og:title og:description og:site_name og:image:alt"
     " twitter:title twitter:description twitter:image:alt"
 )
 _ROOTS: Final = frozenset({"html", "ncx"})
+_WHOLE: Final = frozenset({"html", "ncx", "head", "body"})
+_LANGUAGE: Final = frozenset({"lang", "xml:lang"})
 _MOST_NESTED: Final = 8
 """Inline codes within each other that have texts: each holds the markup of all within it."""
 _HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
@@ -64,13 +71,18 @@ class Page:
     places: list[Place] = field(default_factory=list)
     html: Token | None = None
     """The start tag of the root, if it is the first element: `html`, and `ncx` of EPUB 2."""
+    language: str | None = None
+    """Of its text, as an option or the root says; empty if neither does. None: passages in other
+    languages are not looked for."""
+    others: list[int] = field(default_factory=list)
+    """Where passages begin that are marked as of another language, and left as they are."""
     direction: tuple[int, int] | None = None
     """Range of the attribute `dir` of `body`, which counts more than that of the root."""
 
 
-def read_page(text: str, *, xml: bool, headings: bool = False) -> Page:
+def read_page(text: str, *, xml: bool, headings: bool = False, language: str | None = None) -> Page:
     """Return the segments of a document, those within inline codes before the ones around them."""
-    reader = _Reader(Page(text, xml), headings=headings)
+    reader = _Reader(Page(text, xml, language=language), headings=headings)
     for start, end, tag in tokens(text, xml=xml):
         if tag.kind == "start":
             reader.start(start, end, tag)
@@ -79,6 +91,10 @@ def read_page(text: str, *, xml: bool, headings: bool = False) -> Page:
         else:
             reader.content(start, end, tag.kind)
     return reader.done()
+
+
+def _primary(language: str) -> str:
+    return language.strip().lower().replace("_", "-").partition("-")[0]
 
 
 class _Reader:
@@ -92,16 +108,28 @@ class _Reader:
         self._run = Run()
         self._suspended: list[Run] = []
         self._headings: list[tuple[str, str]] | None = [] if headings else None
+        self._templates = ranges(self._text)
         self._line, self._counted = 1, 0
 
     def content(self, start: int, end: int, kind: TokenKind) -> None:
         """Add text or a comment."""
         if not self._open.translated:
             return
-        items = self._run.items
         if kind != "text":
-            items.append(Item("single", start, end))
-        elif items or not self._text[start:end].isspace():
+            self._run.items.append(Item("single", start, end))
+        elif not self._templates:
+            self._shown(start, end)
+        else:
+            for first, behind, is_template in parted(self._templates, start, end):
+                if is_template:
+                    self._run.items.append(Item("single", first, behind))
+                else:
+                    self._shown(first, behind)
+
+    def _shown(self, start: int, end: int) -> None:
+        """Add text without templates."""
+        items = self._run.items
+        if items or not self._text[start:end].isspace():
             items.append(Item("text", start, end))
 
     def done(self) -> Page:
@@ -118,6 +146,8 @@ class _Reader:
             self._close(ended, start)
         if opened.last is None and self._page.html is None and name in _ROOTS:
             self._page.html = start, end, tag
+            if self._page.language == "":
+                self._page.language = self._root_language(start, end)
         block = name in BLOCKS
         if block:
             self._flush(opened.block, None)
@@ -173,7 +203,25 @@ class _Reader:
                 return outer or len(self._suspended) < _MOST_NESTED
             case _:
                 skipped = "notranslate" in values.get("class", "").split()
-                return outer and name not in NO_TEXT and not skipped
+                wanted = outer and name not in NO_TEXT and not skipped
+                return wanted and not self._is_of_other_language(name, found)
+
+    def _root_language(self, start: int, end: int) -> str:
+        return self._language(attributes(self._text, start, end))
+
+    def _language(self, found: Iterable[Attribute]) -> str:
+        return next((self._value(each) for each in found if each.name in _LANGUAGE), "")
+
+    def _is_of_other_language(self, name: str, found: list[Attribute]) -> bool:
+        """Return whether an element is marked as of another language than the page."""
+        language = self._page.language
+        if not language or name in _WHOLE:
+            return False
+        own = self._language(found)
+        if not own or _primary(own) == _primary(language):
+            return False
+        self._page.others.append(found[0].start)
+        return True
 
     def _value(self, attribute: Attribute) -> str:
         if attribute.value_start < 0:
@@ -186,17 +234,38 @@ class _Reader:
         for each in found:
             if each.value_start >= 0 and self._is_translated(element, each.name, found):
                 start, end = each.value_start, each.end
-                value = self._value(each)
+                text, codes = self._text_of(each)
                 unknown = self._xml and any(unknown_references(self._text, start, end))
-                if is_text(value) and not unknown:
+                if is_text(text) and not unknown:
                     kind: Kind = "metadata" if element == "meta" else "attribute"
-                    text, codes = of_text(value, partial(escaped, xml=self._xml))
                     self._add(Block(text, kind, codes, doubled=False), Place(start, end))
+
+    def _text_of(self, attribute: Attribute) -> tuple[str, tuple[InlineCode, ...]]:
+        """Return the value of an attribute with its templates as codes."""
+        escape = partial(escaped, xml=self._xml)
+        start, end = attribute.value_start, attribute.end
+        parts = list(parted(self._templates, start, end)) if self._templates else []
+        if not any(is_template for _, _, is_template in parts):
+            return of_text(self._value(attribute), escape)
+        quoted = self._text[start] in "\"'"
+        start, end = trimmed(self._text, start + quoted, end - quoted)
+        return composed(
+            (
+                Single(self._text[first:behind])
+                if is_template
+                else decoded_value(self._text[first:behind])
+                for first, behind, is_template in parted(self._templates, start, end)
+            ),
+            escape,
+        )
 
     def _is_translated(self, element: str, name: str, found: list[Attribute]) -> bool:
         if element == "meta":
             found_names = (self._value(each) for each in found if each.name in {"name", "property"})
             return name == "content" and any(each.lower() in _META for each in found_names)
+        if element == "input" and name == "value":
+            types = (self._value(each).lower() for each in found if each.name == "type")
+            return next(types, "") in _BUTTONS
         return name in TRANSLATED or (name == "label" and element in _LABELLED)
 
     def end(self, start: int, end: int, name: str) -> None:

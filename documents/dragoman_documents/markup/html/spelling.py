@@ -19,6 +19,7 @@ from dragoman_documents.markup.html.text import (
     trimmed,
 )
 from dragoman_documents.markup.html.tokens import tokens
+from dragoman_documents.markup.templates import is_template
 from dragoman_documents.spelling import Spelling
 
 _ODD: Final = re.compile("[&<>\n\t\r\f\u00a0]|  ")
@@ -68,7 +69,8 @@ def value_spelled(raw: str, text: str, codes: Sequence[InlineCode], *, xml: bool
     looks: list[str] = []
     pieces = _of_text(inner[start:end], _PIECE, decoded_value, looks)
     keep = Spelling(pieces, default).keeping(text)
-    shown = _as_in_source(codes, [None] * len(codes), looks)
+    templates = [is_template(each.opening) or None for each in codes]
+    shown = _as_in_source(codes, templates, looks)
     content = spelled(text, shown, default, _checked(keep, default, decoded_value))
     if quote:
         return f"{quote}{inner[:start]}{content}{inner[end:]}{quote}"

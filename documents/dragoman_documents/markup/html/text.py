@@ -21,6 +21,7 @@ from dragoman_documents.inline_codes import (
 )
 from dragoman_documents.markup.html.elements import VOID
 from dragoman_documents.markup.html.tokens import first_tag
+from dragoman_documents.markup.templates import is_control, ranges
 from dragoman_documents.references import reference, unescaped
 from dragoman_text.spans import has_letters
 
@@ -151,11 +152,11 @@ def is_text(text: str) -> bool:
     return has_letters(shown) and not _ADDRESS.fullmatch(shown)
 
 
-def holdable(text: str, codes: Sequence[InlineCode]) -> bool:
+def holdable(text: str, codes: Sequence[InlineCode], *, attribute: bool = False) -> bool:
     """Return whether a block with this translation would be read as the same segment again.
 
-    It would not be one without letters, with text that looks like a tag of ours, with a pair
-    emptied or around all of the text, with markup at its ends that shows nothing, or with
+    It would not be one without letters, with text that looks like a tag of ours or a template, with
+    a pair emptied or around all of the text, with markup at its ends that shows nothing, or with
     characters that no XML document may hold. Such a segment keeps its source, which the read-back
     reports.
     """
@@ -163,14 +164,22 @@ def holdable(text: str, codes: Sequence[InlineCode]) -> bool:
     return (
         is_text(text)
         and not _NOT_IN_XML.search(text)
-        and not any(isinstance(each, str) and LOOKALIKE.search(each) for each in found)
+        and not any(isinstance(each, str) and _is_markup(each) for each in found)
         and not _wraps(found)
-        and not any(isinstance(each, Single) and invisible(each.code) for each in _ends(found))
+        and (attribute or not any(map(_is_invisible, _ends(found))))
         and not any(
             isinstance(one, Opening) and isinstance(other, Closing)
             for one, other in pairwise(found)
         )
     )
+
+
+def _is_markup(text: str) -> bool:
+    return LOOKALIKE.search(text) is not None or bool(ranges(text))
+
+
+def _is_invisible(piece: Piece) -> bool:
+    return isinstance(piece, Single) and invisible(piece.code)
 
 
 def _ends(found: list[Piece]) -> tuple[Piece, Piece]:
@@ -192,9 +201,12 @@ def _wraps(found: list[Piece]) -> bool:
 def invisible(code: str) -> bool:
     """Return whether a single code shows nothing, so that it need not be in a segment.
 
-    Comments, scripts, line breaks, empty anchors, and tags whose other half is elsewhere.
+    Comments, scripts, line breaks, empty anchors, tags whose other half is elsewhere, and templates
+    such as `{% if x %}`.
     """
     if code.startswith(("<!--", "<?", "</")) or (code[:2] == "<!" and code[2:3] != "["):
+        return True
+    if is_control(code):
         return True
     end, tag = first_tag(code) or (0, None)
     if tag is None or tag.kind != "start":

@@ -49,7 +49,7 @@ class Attribute(NamedTuple):
     end: int
 
 
-_OF_CONTENT: Final = ("alt", "title", "placeholder", "label", "translate", "content")
+_OF_CONTENT: Final = ("alt", "title", "placeholder", "label", "translate", "content", "lang=")
 """Parts of the names and values of attributes that concern the content of an element."""
 _NAME: Final = r"[^\t\n\f\r />][^\t\n\f\r />=]*+"
 _VALUE: Final = r"""(?>"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\t\n\f\r >"'][^\t\n\f\r >]*+|(?=>)|\Z)"""
@@ -153,6 +153,7 @@ def _tag(match: re.Match[str], *, xml: bool, foreign: bool) -> Tag:
         return Tag("end", name, closed)
     spelling = match[0].lower()
     found = len(spelling) > len(match[2]) + 2 and any(map(spelling.__contains__, _OF_CONTENT))
+    found = found or (name == "input" and "value" in spelling)
     return Tag("start", name, closed, found)
 
 

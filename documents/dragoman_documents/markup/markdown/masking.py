@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from dragoman_documents.markup.markdown import jsx, templates
+from dragoman_documents.markup import templates
+from dragoman_documents.markup.markdown import jsx
 from dragoman_documents.markup.markdown.attributes import has_other_text
 from dragoman_documents.markup.markdown.blocks import Blocks
 from dragoman_documents.markup.markdown.inline_html import CODE_NAMES, EMPTY_NAMES

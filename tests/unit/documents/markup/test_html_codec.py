@@ -384,3 +384,95 @@ def test_every_page_is_itself_again(page: str, xml: bool) -> None:
     data = f"<div>{page}".encode()
     found = codec.extract(data, GERMAN)
     assert codec.splice(data, found, [each.text for each in found.segments], GERMAN) == data
+
+
+TEMPLATES = [
+    ("{% extends 'a.html' %}\n{% block x %}\n{% endblock %}", []),
+    ("<p>{% block x %}Text{% endblock %}</p>", ["Text"]),
+    ("<title>{% block t %}Home{% endblock %} - Site</title>", ["Home<x1/> - Site"]),
+    ("<p>Hello {{ user.name|title }}, you have {{ n }} files.", [
+        "Hello <x1/>, you have <x2/> files."
+    ]),
+    ("<p>{{ greeting }}</p>", []),
+    ("<p>{% if a < b %}Yes{% else %}No{% endif %}", ["Yes<x1/>No"]),
+    ("<p>{# a remark #}Text {{{ raw }}}.", ["Text <x1/>."]),
+    ("<p>{{- if .Ok -}}Fine{{ end }}</p>{{#each x}}{{/each}}", ["Fine"]),
+    ("<p>{% comment %}old <b>text</b>{% endcomment %}</p><p>New", ["New"]),
+    ("<img alt='Photo of {{ name }}' title=\"{{ x }}\" src='{% static \"a.png\" %}'>", [
+        "Photo of <x1/>"
+    ]),
+    ("<a title=\"{% if x %}One{% endif %} &amp; two\">Three {% y %} four</a>", [
+        "<x1/>One<x2/> & two", "Three <x1/> four"
+    ]),
+    ("<p {% if x %}class='a'{% endif %}>Text {{ 'a < b' }} and &eacute; {{ ü }} ü {{ z", [
+        "Text <x1/> and é <x2/> ü {{ z"
+    ]),
+    ("<p>A {{ b <g1>c</g1> }} <i>d {{ e }}</i> &lt;g7> {{ f }}", [
+        "A <x1/><g2><x3/></g2><x4/> <g5>d <x6/></g5> <x7/> <x8/>"
+    ]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("page", "expected"), TEMPLATES)
+def test_templates_are_codes(page: str, expected: list[str]) -> None:
+    data = page.encode()
+    extraction = assert_identity(HTML, data)
+    assert [each.text for each in extraction.segments] == expected
+    assert HTML.splice(data, extraction, expected, Options("en", "en")) == data
+    assert_read_back(HTML, data, tagged(extraction))
+    output = HTML.splice(data, extraction, tagged(extraction), GERMAN).decode()
+    for mark in ("{{", "}}", "{%", "%}", "{#"):
+        assert output.count(mark) == page.count(mark)
+
+
+@pytest.mark.parametrize("text", ["<x1/>Ja nein", "Ja {% x %}<x1/>nein", "Ja {{ a }}<x1/>nein"])
+def test_templates_that_a_translation_moves_to_an_end_or_adds_leave_the_source(text: str) -> None:
+    data = b"<p>Yes{% else %}no</p>"
+    extraction = HTML.extract(data, GERMAN)
+    output = HTML.splice(data, extraction, [text], GERMAN)
+    assert differing(HTML, output, extraction, [text], GERMAN) == [0]
+
+
+@pytest.mark.parametrize(
+    "part", ["{{", "{%", "{#", "{# ", "{{ a }}", "{#\n", "}}", "{% raw %}", "{{{"]
+)
+def test_time_is_linear_in_the_number_of_templates(part: str) -> None:
+    data = (part * (2**18 // len(part)) + "a #}").encode()
+    assert_identity(HTML, data)
+
+
+def test_values_of_buttons_are_texts_and_those_of_fields_are_not() -> None:
+    page = (
+        '<form><input type="submit" value="Send form"><INPUT VALUE=Cancel TYPE=button>'
+        '<input type="reset" value="Start again"><input type="hidden" value="Not shown">'
+        '<input value="A default"><input type="text" value="A name"></form>'
+    )
+    assert texts(page) == ["Send form", "Cancel", "Start again"]
+    output = spliced(page, "Absenden", "Nicht jetzt", None)
+    assert '<input type="submit" value="Absenden">' in output
+    assert '<INPUT VALUE="Nicht jetzt" TYPE=button>' in output
+
+
+def test_passages_of_another_language_are_left_alone_and_remarked() -> None:
+    page = (
+        '<html lang="en">\n<body><p>A sense of <i lang="fr">déjà vu</i> again.</p>'
+        '<p lang="en-GB">Colour</p><div xml:lang="ja" title="x y"><p>日本</p></div>'
+        '<ul><li><a lang="de" href="/de">Deutsch</a></ul>'
+    )
+    extraction = assert_identity(HTML, page.encode())
+    assert [each.text for each in extraction.segments] == ["A sense of <x1/> again.", "Colour"]
+    [remark] = extraction.remarks
+    assert (remark.kind, remark.count, remark.place) == ("html", 2 + 1, "line 2")
+    output = assert_read_back(HTML, page.encode(), tagged(extraction)).decode()
+    assert '<html lang="de">' in output
+    assert '<i lang="fr">déjà vu</i>' in output
+    assert (
+        texts(page.replace('<html lang="en">', ""), options=Options("de"))[0]
+        == "A sense of <g1>déjà vu</g1> again."
+    )
+
+
+def test_passages_of_another_language_stay_one_text_in_bilingual_pages() -> None:
+    page = b'<html lang="en"><p>A <i lang="fr">mot</i> here.</p>'
+    both = replace(GERMAN, bilingual=True)
+    assert_read_back(HTML, page, ["Ein <g1>mot</g1> hier."], both)

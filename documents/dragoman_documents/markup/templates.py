@@ -1,8 +1,9 @@
-"""Templates and shortcodes: `{{ x }}`, `{% x %}`, `{{< x >}}`, `{{% x %}}`."""
+"""Templates and shortcodes of Markdown and HTML: `{{ x }}`, `{% x %}`, `{{< x >}}`."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final, NamedTuple
@@ -16,6 +17,13 @@ _PARAGRAPH_END: Final = re.compile(rb"\n[ \t>]*\r?(?:\n|\Z)")
 _LONGEST: Final = 4_000
 """Bytes of a tag."""
 _POSITIONAL: Final = re.compile(rb"[\w%<][ \t\r\n]+(?:\"([^\"=]*)\"|'([^'=]*)')")
+
+
+_CONTROL: Final = re.compile(
+    r"\{%|\{#|\{\{-?\s*(?:[#/!]|(?:block|define|else|end|if|range|template|with)\b)"
+)
+_CODE_IN_HTML: Final = frozenset({"comment", "raw", "verbatim"})
+_Range = tuple[int, int]
 
 
 class Tag(NamedTuple):
@@ -101,3 +109,62 @@ def _pattern(name: bytes) -> re.Pattern[bytes]:
         rb"\{\{[<%]-?[ \t]*/[ \t]*" + escaped + rb"[ \t]*-?[>%]\}\}"
         rb"|\{%-?[ \t]*end" + escaped + rb"[ \t]*-?%\}"
     )
+
+
+def ranges(text: str) -> list[_Range]:
+    """Return where a page of HTML has templates, in their order: also `{# x #}` and `{{{ x }}}`."""
+    found = list(_comments(text))
+    if "{{" not in text and "{%" not in text:
+        return found
+    raw, place, count = text.encode("utf-8", "surrogatepass"), 0, 0
+    for tag in tags(raw, (), _CODE_IN_HTML):
+        start = count + len(raw[place : tag.start].decode("utf-8", "surrogatepass"))
+        end = start + len(raw[tag.start : tag.end].decode("utf-8", "surrogatepass"))
+        place, count = tag.end, end
+        end += text.startswith("{{{", start) and text.startswith("}", end)
+        found.append((start, end))
+    return _apart(sorted(found))
+
+
+def _comments(text: str) -> Iterator[_Range]:
+    """Yield the comments `{# x #}`, each within a line."""
+    start = text.find("{#")
+    while start >= 0:
+        line = text.find("\n", start)
+        end = text.find("#}", start + 2, line if line >= 0 else len(text))
+        if end >= 0:
+            yield start, end + 2
+        elif line < 0:
+            return
+        start = text.find("{#", line if end < 0 else end + 2)
+
+
+def _apart(found: Sequence[_Range]) -> list[_Range]:
+    """Return the ranges that are not within others before them."""
+    apart: list[_Range] = []
+    for start, end in found:
+        if not apart or start >= apart[-1][1]:
+            apart.append((start, end))
+    return apart
+
+
+def parted(found: Sequence[_Range], start: int, end: int) -> Iterator[tuple[int, int, bool]]:
+    """Yield the parts of a range of a text, and whether each is one of the templates."""
+    index = max(0, bisect_right(found, (start, start)) - 1)
+    while start < end:
+        while index < len(found) and found[index][1] <= start:
+            index += 1
+        first, behind = found[index] if index < len(found) else (end, end)
+        stop = min(end, behind if first <= start else first)
+        yield start, stop, first <= start
+        start = stop
+
+
+def is_template(code: str) -> bool:
+    """Return whether markup is a template."""
+    return code.startswith(("{{", "{%", "{#"))
+
+
+def is_control(code: str) -> bool:
+    """Return whether markup is a template that shows nothing: `{% if x %}`, `{{#if x}}`."""
+    return _CONTROL.match(code) is not None
