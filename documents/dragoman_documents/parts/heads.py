@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
 
-from dragoman_documents.codec import Codec, DocumentError, Options, Segment
+from dragoman_documents.codec import Codec, DocumentError, Extraction, Options, Segment
 from dragoman_documents.parts.cutting import lines_in
 from dragoman_documents.tables.columns import has_header, has_words
+from dragoman_documents.tables.csv import has_same_columns
 from dragoman_documents.tables.scanning import Row, delimiter_of, rows
 from dragoman_documents.values import is_text
 
@@ -26,12 +27,17 @@ class Head:
 
     text: str
     lines: int
-    segments: tuple[Segment, ...]
+    found: Extraction
     output: bytes
     own: str = ""
     """What the first part of the file begins with and the head holds: the header of a table."""
     opening: bytes = b""
     """The output of that, which the output of the file begins with."""
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Return its segments, with which each part begins."""
+        return self.found.segments
 
     @property
     def texts(self) -> list[str | None]:
@@ -44,6 +50,11 @@ class Head:
         if tuple(segments[:behind]) != self.segments:
             raise DocumentError("wrong_type", _UNEVEN)
         return segments[behind:]
+
+    def check(self, found: Extraction) -> None:
+        """Refuse a part of a table that gets other columns. Raises DocumentError."""
+        if not has_same_columns(self.found, found):
+            raise DocumentError("wrong_type", _UNEVEN)
 
     def stripped(self, output: bytes) -> bytes:
         """Return the output of a part without that of its head. Raises DocumentError."""
@@ -78,12 +89,12 @@ class Heads:
 
     def _head(self, text: str) -> Head:
         if not text:
-            return Head("", 0, (), self.mark)
+            return Head("", 0, Extraction((), ""), self.mark)
         data = self.mark + text.encode(self.encoding)
         found = self.codec.extract(data, self.options)
         texts = [segment.text for segment in found.segments]
         output = self.codec.splice(data, found, texts, self.options)
-        return Head(text, lines_in(text, self.codec.name), found.segments, output, "", self.mark)
+        return Head(text, lines_in(text, self.codec.name), found, output, "", self.mark)
 
     def _opened(self, head: Head, table: _Table) -> Head:
         """Return the head of a table whose first row is a header, which is written once."""

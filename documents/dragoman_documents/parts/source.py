@@ -60,14 +60,13 @@ class Part:
         """Return the segments without those of the head. Raises DocumentError (`wrong_type`)."""
         return segments if self.head is None else self.head.without(segments)
 
-    def check(self, codec: Codec, found: Extraction, options: Options) -> None:
+    def check(self, found: Extraction) -> None:
         """Refuse a part of a table that gets other columns than its head, before it is paid for.
 
         Raises DocumentError (`wrong_type`).
         """
-        if self.head is not None and self.head.segments:
-            none = [None] * len(self.own(found.segments))
-            self.stripped(codec.splice(self.data, found, [*self.head.texts, *none], options))
+        if self.head is not None:
+            self.head.check(found)
 
     def place(self, segment: Segment) -> str:
         """Return where a segment is in the file."""

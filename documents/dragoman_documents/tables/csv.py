@@ -123,6 +123,13 @@ class TableCodec:
         return layout.file.encoded(replaced(layout.file.text, changes))
 
 
+def has_same_columns(one: Extraction, other: Extraction) -> bool:
+    """Return whether two tables have the same columns of sources and translations."""
+    layouts = (one.layout, other.layout)
+    held = [(each.columns, each.width) for each in layouts if isinstance(each, _Layout)]
+    return len(held) < len(layouts) or held[0] == held[1]
+
+
 def _padded(wanted: Sequence[Column], width: int) -> int:
     """Return the number of cells that a row gets at least if it has translations."""
     others = (min(each.target + 1, width) for each in wanted if each.target != each.source)

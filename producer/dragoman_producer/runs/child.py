@@ -189,7 +189,7 @@ def _read(request: dict[str, Any]) -> Iterator[object]:
     for part in _limited(source.parts(), request["seconds"]):
         with noting(notes):
             found = codec.extract(part.data, options)
-            part.check(codec, found, options)
+            part.check(found)
             chosen.look(part.data, found.segments)
         rows = [_row(part, segment) for segment in part.own(found.segments)]
         for first in range(0, len(rows), ROWS_PER_FRAME):
