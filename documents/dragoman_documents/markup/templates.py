@@ -35,8 +35,17 @@ class Tag(NamedTuple):
     code: bool = False
 
 
-def tags(text: bytes, skipped: Sequence[tuple[int, int]], code: frozenset[str]) -> Iterator[Tag]:
-    """Yield the templates outside of fenced code; those whose body is code with it."""
+def tags(
+    text: bytes,
+    skipped: Sequence[tuple[int, int]],
+    code: frozenset[str],
+    *,
+    paragraphs: bool = True,
+) -> Iterator[Tag]:
+    """Yield the templates outside of fenced code; those whose body is code with it.
+
+    With `paragraphs` each ends in the paragraph in which it begins.
+    """
     rest = iter([*skipped, (len(text), len(text))])
     skip = next(rest)
     place, missing = 0, set[bytes]()
@@ -48,7 +57,7 @@ def tags(text: bytes, skipped: Sequence[tuple[int, int]], code: frozenset[str]) 
         if skip[0] <= start < skip[1]:
             place = skip[1]
             continue
-        end = _end(text, start, opening[0])
+        end = _end(text, start, opening[0], paragraphs=paragraphs)
         if end is None:
             continue
         name = _name(text, start)
@@ -64,11 +73,11 @@ def positional_text(text: bytes, tag: Tag) -> str:
     return (match[1] or match[2] or b"").decode("utf-8", "replace") if match else ""
 
 
-def _end(text: bytes, start: int, opening: bytes) -> int | None:
-    """Return the place behind a tag; None if it does not end in its paragraph."""
+def _end(text: bytes, start: int, opening: bytes, *, paragraphs: bool) -> int | None:
+    """Return the place behind a tag; None if it does not end, or not in its paragraph."""
     closing = _ENDS[opening]
     end = text.find(closing, start + len(opening), start + _LONGEST)
-    if end < 0 or _PARAGRAPH_END.search(text, start, end) is not None:
+    if end < 0 or (paragraphs and _PARAGRAPH_END.search(text, start, end) is not None):
         return None
     return end + len(closing)
 
@@ -117,7 +126,7 @@ def ranges(text: str) -> list[_Range]:
     if "{{" not in text and "{%" not in text:
         return found
     raw, place, count = text.encode("utf-8", "surrogatepass"), 0, 0
-    for tag in tags(raw, (), _CODE_IN_HTML):
+    for tag in tags(raw, (), _CODE_IN_HTML, paragraphs=False):
         start = count + len(raw[place : tag.start].decode("utf-8", "surrogatepass"))
         end = start + len(raw[tag.start : tag.end].decode("utf-8", "surrogatepass"))
         place, count = tag.end, end
@@ -127,16 +136,16 @@ def ranges(text: str) -> list[_Range]:
 
 
 def _comments(text: str) -> Iterator[_Range]:
-    """Yield the comments `{# x #}`, each within a line."""
+    """Yield the comments `{# x #}`."""
     start = text.find("{#")
+    end = -1
     while start >= 0:
-        line = text.find("\n", start)
-        end = text.find("#}", start + 2, line if line >= 0 else len(text))
-        if end >= 0:
-            yield start, end + 2
-        elif line < 0:
+        if end < start + 2 and (end := text.find("#}", start + 2)) < 0:
             return
-        start = text.find("{#", line if end < 0 else end + 2)
+        is_one = end - start < _LONGEST
+        if is_one:
+            yield start, end + 2
+        start = text.find("{#", end + 2 if is_one else start + 2)
 
 
 def _apart(found: Sequence[_Range]) -> list[_Range]:

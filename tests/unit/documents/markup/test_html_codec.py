@@ -395,6 +395,7 @@ TEMPLATES = [
     ]),
     ("<p>{{ greeting }}</p>", []),
     ("<p>{% if a < b %}Yes{% else %}No{% endif %}", ["Yes<x1/>No"]),
+    ("{#-\n  A remark\n\n  of paragraphs\n-#}\n{{/* Another\n\none */}}<p>Text", ["Text"]),
     ("<p>{# a remark #}Text {{{ raw }}}.", ["Text <x1/>."]),
     ("<p>{{- if .Ok -}}Fine{{ end }}</p>{{#each x}}{{/each}}", ["Fine"]),
     ("<p>{% comment %}old <b>text</b>{% endcomment %}</p><p>New", ["New"]),
