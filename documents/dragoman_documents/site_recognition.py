@@ -122,7 +122,7 @@ def _shown_in(folder: Path) -> Recognized | None:
             config = folder / name
             if mark.beside is not None and not (folder / mark.beside).exists():
                 continue
-            if mark.holds is None or mark.holds.search(_content(config)):
+            if mark.holds is None or mark.holds.search(content(config)):
                 return Recognized(mark.site, _is_mdx(mark.site, config), config)
     return None
 
@@ -134,17 +134,18 @@ def _beside(above: Path, folder: Path) -> Recognized | None:
     found = _shown_in(above / "website")
     if found is None or found.config is None or not _DOCUSAURUS.fullmatch(found.config.name):
         return None
-    roots = (each.decode("utf-8", "replace") for each in _OUTSIDE.findall(_content(found.config)))
+    roots = (each.decode("utf-8", "replace") for each in _OUTSIDE.findall(content(found.config)))
     return found if any(folder.is_relative_to(above / each) for each in roots) else None
 
 
 def _is_mdx(name: str, config: Path) -> bool:
-    if name == "docusaurus" and _PLAIN_MD.search(_COMMENTS.sub(b"", _content(config))):
+    if name == "docusaurus" and _PLAIN_MD.search(_COMMENTS.sub(b"", content(config))):
         return False
     return site(name).mdx
 
 
-def _content(config: Path) -> bytes:
+def content(config: Path) -> bytes:
+    """Return the bytes of a configuration; none of what is no file."""
     try:
         if not config.is_file():  # a pipe would block
             return b""

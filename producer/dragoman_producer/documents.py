@@ -45,6 +45,8 @@ async def translate(
     copy_others: bool = False,
     overwrite: bool = False,
     replace_poorer: bool = False,
+    anchors: str = "auto",
+    links_fail: bool = False,
     in_flight: int = IN_FLIGHT,
     stop: Stop | None = None,
     cancel: bool = False,
@@ -55,8 +57,10 @@ async def translate(
     Calling `stop` ends the run and its report is written; with `cancel` its jobs in flight are
     cancelled then. With `dry_run` files and segments are only counted: `Planned` has the numbers.
     A run that was stopped goes on where it stopped, and one that was finished costs only what has
-    changed. Raises ValueError for a language, site or stored glossary that does not exist, and
-    TypeError for one string in the place of a list.
+    changed. `anchors` is how Markdown keeps links to headings, as `--anchors`; with `links_fail`
+    links that broke make the exit status 3. Raises ValueError
+    for a language, site, way of `anchors` or stored glossary that does not exist, and TypeError for
+    one string in the place of a list.
     """
     from dragoman_producer.runs.translating import run_documents  # noqa: PLC0415  Redis, Kafka
     from dragoman_schemas.languages import normalise  # noqa: PLC0415
@@ -77,6 +81,8 @@ async def translate(
         copy_others=copy_others,
         overwrite=overwrite,
         replace_poorer=replace_poorer,
+        anchors=anchors,
+        links_fail=links_fail,
         in_flight=in_flight,
         cancel=cancel,
         dry_run=dry_run,

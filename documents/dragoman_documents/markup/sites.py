@@ -41,6 +41,8 @@ class Site(NamedTuple):
     """What makes the ids of headings: a name in `sluggers.SLUGGERS`."""
     ids: Ids = "html"
     """How a translation keeps the ids of its source."""
+    comment: str = "{/* #%s */}"
+    """How an id is written in a comment."""
 
 
 def _names(text: str) -> frozenset[str]:
@@ -273,6 +275,7 @@ _SITES: Final = (
         metadata=("title", "titleForTitleTag", "description"),
         attributes=_JSX_ATTRIBUTES,
         ids="comment",
+        comment="{/*%s*/}",
     ),
     Site(
         "github",

@@ -18,6 +18,7 @@ from dragoman_connections.terminal import print_to
 from dragoman_connections.usage import UsageError, usage_message
 from dragoman_producer.cli import (
     audit,
+    check_links,
     dead_letters,
     glossary,
     memory,
@@ -82,6 +83,7 @@ def _commands() -> typer.Typer:
     app.callback()(_options)
     app.command()(translate.translate)
     app.command()(review.review)
+    app.command()(check_links.check_links)
     app.command()(submit.submit)
     app.command()(results.result)
     app.command()(results.status)

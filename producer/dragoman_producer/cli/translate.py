@@ -71,6 +71,14 @@ def translate(
             rich_help_panel=_FORMATS,
         ),
     ] = None,
+    anchors: Annotated[
+        str,
+        typer.Option(
+            metavar="HOW",
+            help="How Markdown keeps links to headings: auto, attributes, comment, html or none.",
+            rich_help_panel=_FORMATS,
+        ),
+    ] = "auto",
     encoding: Annotated[
         str | None,
         typer.Option(
@@ -160,6 +168,10 @@ def translate(
             "--replace-poorer", help="Replace outputs even where translations would be lost."
         ),
     ] = False,
+    links_fail: Annotated[
+        bool,
+        typer.Option("--links-fail", help="Exit with 3 if links to headings broke."),
+    ] = False,
     in_flight: Annotated[
         int, typer.Option("--in-flight", min=1, help="Segments submitted at a time.")
     ] = 20_000,
@@ -197,6 +209,8 @@ def translate(
         "exclude": exclude,
         "format": format_name,
         "site": site,
+        "anchors": anchors,
+        "links_fail": links_fail,
         "encoding": encoding,
         "columns": column,
         "fields": field,

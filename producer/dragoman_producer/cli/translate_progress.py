@@ -111,9 +111,10 @@ class Display:
             f" {event.unique - event.missing:,} done, {event.characters:,} characters to translate"
             f"{rate}"
         )
-        if event.sites:
-            found = ", ".join(f"{name} ({count:,} files)" for name, count in event.sites.items())
-            self.note(f"site: {found}; --site names another")
+        for each in event.found:
+            config = f" ({each.config})" if each.config else ""
+            files = f", {each.files:,} files" if len(event.found) > 1 else ""
+            self.note(f"site: {each.site or 'none'}{config}, anchors: {each.anchors}{files}")
 
     def _end(self, event: DocumentEnded) -> None:
         self._counts["ended"] += 1
@@ -154,6 +155,10 @@ class Display:
         if interrupted := self._counts["interrupted"]:
             self.note(f"{interrupted:,} documents are not finished; run the same command again")
         self._note_files(event)
+        if (links := event.totals.get("links")) and (new := links["new"]):
+            first = new[0]
+            place = f"{first['path']}, line {first['line']}: {first['target']}"
+            self.note(f"links: {len(new):,} worked in the source and are dead, first {place}")
         for lang, counts in event.totals["targets"].items():
             if event.report is not None:
                 self.note(f"{lang}: " + _summary(counts))

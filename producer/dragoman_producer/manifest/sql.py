@@ -152,6 +152,9 @@ FILES_OF_TARGET: Final = (
 )
 FILE: Final = "SELECT path, source, format, site, sha256, reading FROM file WHERE id=?"
 FILE_ORIGIN: Final = "SELECT source, format, site, sha256 FROM file WHERE id=?"
+LINKED_PATHS: Final = (
+    "SELECT DISTINCT path FROM file WHERE run=? AND format IN ('markdown', 'mdx', 'ipynb')"
+)
 FILES_UNREAD: Final = "SELECT path, source FROM file WHERE run=? AND reason=? AND format IS NULL"
 FILE_SEGMENTS: Final = "SELECT segments FROM file WHERE id=?"
 FILE_PATHS: Final = "SELECT id, path FROM file"
@@ -412,6 +415,11 @@ DOCUMENTS: Final = (
     "SELECT o.file, o.target, f.path, t.lang, f.format, f.site, f.encoding, o.status,"
     " o.reason, o.detail, o.path, o.sha256, o.counts FROM output o JOIN file f ON f.id = o.file"
     " JOIN target t ON t.id = o.target WHERE o.run=? ORDER BY o.target, o.file"
+)
+LINKED_DOCUMENTS: Final = (
+    "SELECT f.path, f.source, f.format, f.site, o.path FROM output o JOIN file f ON f.id = o.file"
+    " WHERE o.run=? AND o.target=? AND o.status <> 'failed'"
+    " AND f.format IN ('markdown', 'mdx', 'ipynb') ORDER BY o.file"
 )
 
 

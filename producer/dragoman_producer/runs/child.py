@@ -25,11 +25,14 @@ from dragoman_documents import registry
 from dragoman_documents.codec import (
     Codec,
     DocumentError,
+    Extraction,
     Options,
     Remark,
     Segment,
 )
 from dragoman_documents.encodings import Notes, noting
+from dragoman_documents.markup.anchors.insertions import Anchors, Unverified, with_ids
+from dragoman_documents.markup.anchors.links import linked_page
 from dragoman_documents.parts.source import Changed, Part, Source
 from dragoman_documents.putting_back import Spliced, Unwritable, put_back
 from dragoman_producer.runs import ignored
@@ -276,7 +279,16 @@ def _codes(request: dict[str, Any]) -> Iterator[object]:
     yield {}
 
 
-_READING: Final = {"read": _read, "codes": _codes}
+def _links(request: dict[str, Any]) -> Iterator[object]:
+    """Yield the answer to `links`: what is checked of a page."""
+    codec, options = registry.codec(request["format"]), options_of(request["options"])
+    _limit_time(request["seconds"])
+    data, wants_ids = Path(request["path"]).read_bytes(), request["wants_ids"]
+    page = linked_page(codec, data, options, Anchors(*request["anchors"]), wants_ids=wants_ids)
+    yield {"links": page.links, "ids": sorted(page.ids)}
+
+
+_READING: Final = {"read": _read, "codes": _codes, "links": _links}
 
 
 def _write(request: dict[str, Any], texts: Iterator[Text]) -> Iterator[object]:
@@ -284,30 +296,44 @@ def _write(request: dict[str, Any], texts: Iterator[Text]) -> Iterator[object]:
     source, codec, options = _unchanged(request)
     digest = hashlib.sha256()
     bad: dict[str, list[int]] = {name: [] for name in ("tags", "general", "lost", "changed")}
-    first = 0
+    first, without_ids = 0, None
+    anchors = Anchors(*request["anchors"]) if request.get("anchors") else None
     notes = _notes(source, options)
     with _new_file(Path(request["temporary"])) as file:
         for part in _limited(source.parts(), request["seconds"]):
             with noting(notes):
-                spliced, count = _spliced(codec, part, options, texts)
-            if spliced.data == part.data:
-                notes.left = None  # of a translation that was left out
+                spliced, extraction = _spliced(codec, part, options, texts)
+                if spliced.data == part.data:
+                    notes.left = None  # of a translation that was left out
+                if anchors is not None and not source.is_parted:
+                    without_ids = _give_ids(codec, spliced, extraction, options, anchors)
             output = part.stripped(spliced.data)
             digest.update(output)
             file.write(output)
             for name, numbers in bad.items():
                 found: list[int] = getattr(spliced, name)
                 numbers += [first + each - part.first for each in found if each >= part.first]
-            first += count
+            first += len(part.own(extraction.segments))
         if next(texts, _NO_MORE) is not _NO_MORE:
             raise _Refused("changed", _OTHER_SEGMENTS)
-    yield {"sha256": digest.hexdigest(), "left": notes.left, **bad}
+    yield {"sha256": digest.hexdigest(), "left": notes.left, "ids": without_ids, **bad}
+
+
+def _give_ids(
+    codec: Codec, spliced: Spliced, found: Extraction, options: Options, anchors: Anchors
+) -> str | None:
+    """Give the headings of an output the ids of its source; return why if they cannot have them."""
+    try:
+        spliced.data = with_ids(codec, spliced, found, options, anchors)
+    except Unverified as error:
+        return str(error)
+    return None
 
 
 def _spliced(
     codec: Codec, part: Part, options: Options, waiting: Iterator[Text]
-) -> tuple[Spliced, int]:
-    """Return the output of a part, and the number of its own segments."""
+) -> tuple[Spliced, Extraction]:
+    """Return the output of a part, and what was found in the part."""
     extraction = codec.extract(part.data, options)
     count = len(part.own(extraction.segments))
     given = list(islice(waiting, count))
@@ -316,7 +342,8 @@ def _spliced(
     drafts = frozenset(part.first + index for index, each in enumerate(given) if type(each) is list)
     plain = [each[0] if isinstance(each, list) else each for each in given]
     texts = part.texts(plain)
-    return put_back(codec, part.data, extraction, texts, replace(options, drafts=drafts)), count
+    made = put_back(codec, part.data, extraction, texts, replace(options, drafts=drafts))
+    return made, extraction
 
 
 @contextmanager

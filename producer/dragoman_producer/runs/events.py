@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -26,6 +26,18 @@ class Extracted:
 
 
 @dataclass(frozen=True, slots=True)
+class SiteFound:
+    """The site of some files, and how their translations keep links to headings."""
+
+    site: str | None
+    """None: nothing shows one."""
+    config: str | None
+    """The file or folder that shows it; None: the user named it."""
+    anchors: str
+    files: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Planned:
     """All files are read. Numbers are sums over the target languages."""
 
@@ -41,6 +53,8 @@ class Planned:
     """Of a dry run: time that the missing segments take at the rate of earlier runs, if any."""
     sites: Mapping[str, int] = field(default_factory=dict)
     """Files by their site, for formats that differ by site."""
+    found: Sequence[SiteFound] = ()
+    """What was found of the sites of files with headings, the most files first."""
 
 
 @dataclass(frozen=True, slots=True)

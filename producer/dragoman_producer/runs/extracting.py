@@ -61,6 +61,15 @@ class Children:
         """
         await self._read(request, "codes", rows)
 
+    async def links(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Return the links of a page as [line, target], and its ids if they are wanted.
+
+        Raises Refused.
+        """
+        async with self._child() as child:
+            await self._ask(child, {**request, "do": "links", "seconds": self._seconds})
+            return await self._answer(child)
+
     async def _read(self, request: dict[str, Any], what: str, rows: Rows) -> dict[str, Any]:
         async with self._child() as child:
             await self._ask(child, {**request, "do": what, "seconds": self._seconds})

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import ValidationError
 
 from dragoman_documents import registry
+from dragoman_documents.markup.anchors.settings import CHOICES
 from dragoman_documents.markup.sites import NAMES
 from dragoman_producer.operations.glossary_files import Languages, read_glossary
 from dragoman_producer.operations.text_files import InvalidFile
@@ -47,6 +49,8 @@ def request_of(paths: list[Path], out: Path, given: Mapping[str, Any]) -> Reques
         in_flight=given["in_flight"],
         overwrite=given["overwrite"],
         replace_poorer=given["replace_poorer"],
+        anchors=_one_of("--anchors", given["anchors"], CHOICES),
+        links_fail=given["links_fail"],
         cancel=given["cancel"],
         dry_run=given["dry_run"],
     )
@@ -94,9 +98,14 @@ def _reading(given: Mapping[str, Any]) -> Reading:
         bilingual=given["bilingual"],
         refresh=given["refresh"],
         encoding=_encoding(given["encoding"]),
-        site=_one_of("--site", given["site"], NAMES) if given["site"] else None,
+        site=site_of(given["site"]),
         headings=_one_of("--context", given["context"], ("none", "headings")) == "headings",
     )
+
+
+def site_of(given: str | None) -> str | None:
+    """Return the site of `--site`. Raises Unusable."""
+    return _one_of("--site", given, NAMES) if given else None
 
 
 def _formats(given: Iterable[str]) -> tuple[str | None, tuple[str, ...]]:
@@ -167,7 +176,9 @@ def _language(option: str, tag: str) -> str:
         raise Unusable(f"{option}: {error}") from None
 
 
-def _one_of(option: str, given: str, known: Iterable[str]) -> Any:
+def _one_of(option: str, given: str, known: Sequence[str]) -> Any:
     if given not in known:
-        raise Unusable(f"{option}: {given!r} is none of {', '.join(known)}")
+        near = get_close_matches(given, known, 1)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        raise Unusable(f"{option}: {given!r} is none of {', '.join(known)}{hint}")
     return given

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, TextIO
 
 from dragoman_connections.terminal import safe_json
 from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
+from dragoman_producer.runs.events import SiteFound
+from dragoman_producer.runs.links import Links
 from dragoman_producer.runs.paths import shown
 from dragoman_producer.runs.planning import Target
 from dragoman_producer.runs.request import Request
@@ -45,7 +48,14 @@ class Report:
         return 0 if good else 1
 
     def totals(
-        self, targets: list[Target], tokens: int, *, hidden: int = 0, other_outputs: int = 0
+        self,
+        targets: list[Target],
+        tokens: int,
+        *,
+        hidden: int = 0,
+        other_outputs: int = 0,
+        sites: Iterable[SiteFound] = (),
+        links: Links | None = None,
     ) -> dict[str, Any]:
         """Return the members of the report besides the documents.
 
@@ -61,6 +71,8 @@ class Report:
             "options": request.reported_options(),
             "hidden": hidden,
             "other_outputs": other_outputs,
+            "sites": [asdict(each) for each in sites],
+            "links": (links or Links()).reported(),
             "targets": {target.lang: self._of_target(target) for target in targets},
         }
 

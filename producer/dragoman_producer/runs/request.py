@@ -136,6 +136,10 @@ class Request:
     """Replace outputs that were changed by hand, or that no run wrote."""
     replace_poorer: bool = False
     """Also replace outputs that have translations which the new ones lack."""
+    anchors: str = "auto"
+    """How translations keep the ids of headings: one of `settings.CHOICES`."""
+    links_fail: bool = False
+    """Whether links to headings that a translation broke make the exit status 3."""
     cancel: bool = False
     """Cancel the jobs in flight if the run is stopped."""
     dry_run: bool = False
@@ -162,6 +166,8 @@ class Request:
             "overwrite": self.overwrite,
             "replace_poorer": self.replace_poorer,
             "others": "copy" if self.copy_others else "skip",
+            "anchors": self.anchors,
+            "links_fail": self.links_fail,
             **{name: list(v) if isinstance(v, tuple) else v for name, v in reading.items()},
         }
 
@@ -172,6 +178,7 @@ class Request:
             "settings": self.translation.digest(),
             "source_lang": self.translation.source_lang,
             "on_fail": self.translation.on_fail,
+            "anchors": self.anchors,
             "reading": asdict(self.reading),
         }
 
@@ -183,7 +190,10 @@ def to_write_again(out: Path, options: Mapping[str, Any]) -> Request:
         for name, value in options["reading"].items()
     }
     translation = Translation(source_lang=options["source_lang"], on_fail=options["on_fail"])
-    return Request((), (), out, translation, Reading(**reading), options["layout"])
+    return Request(
+        (), (), out, translation, Reading(**reading), options["layout"],
+        anchors=options.get("anchors", "auto"),
+    )  # fmt: skip
 
 
 def _digest(value: object) -> str:

@@ -6,14 +6,17 @@ import glob
 import os
 import stat
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from dragoman_documents.markup.anchors.settings import AnchorSettings
 from dragoman_documents.recognition import SITED, format_of
 from dragoman_documents.site_recognition import Recognized, Sites
+from dragoman_producer.runs.events import SiteFound
 from dragoman_producer.runs.other_runs import outputs_in
 from dragoman_producer.runs.paths import shown
 from dragoman_producer.runs.request import Request
@@ -77,6 +80,8 @@ class Selection:
         self._out = _real(request.out)
         self._outputs: dict[str, str] = {}
         self._sites = Sites(request.reading.site)
+        self._anchors = AnchorSettings(request.anchors)
+        self._found: Counter[SiteFound] = Counter()
         self.hidden = 0
         """Files and folders whose name begins with a dot: these are not read."""
         self.other_outputs = 0
@@ -92,6 +97,10 @@ class Selection:
                 seen.add(key)
                 if self._wanted(found.path):
                     yield self._judged(found)
+
+    def sites(self) -> tuple[SiteFound, ...]:
+        """Return what was found of the sites of files with headings, the most files first."""
+        return tuple(replace(site, files=count) for site, count in self._found.most_common())
 
     def _below(self, path: Path) -> Iterator[Found]:
         if path.is_dir():
@@ -194,6 +203,9 @@ class Selection:
             detail = _CONVERT.get(suffix, "no format is known for its name; give --format")
             return Found(found.source, found.path, reason="unsupported_format", detail=detail)
         known = site.name if site is not None and name in SITED else None
+        if (anchors := self._anchors.of(name, site)) is not None:
+            config = _near(site.config) if known and site and site.config else None
+            self._found[SiteFound(known, config, anchors.ids)] += 1
         return Found(found.source, found.path, name, known)
 
     def _format(self, found: Found, site: Recognized | None) -> str | None:
@@ -203,6 +215,12 @@ class Selection:
             if _matches(found.path, (pattern,)):
                 return name
         return reading.format or format_of(found.source, site)
+
+
+def _near(config: Path) -> str:
+    """Return the path of a configuration as a person would write it."""
+    near = os.path.relpath(config)
+    return shown(str(config) if near.startswith("..") else near)
 
 
 def _not_followed(root: Path, link: Path) -> str | None:

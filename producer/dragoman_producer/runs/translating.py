@@ -18,6 +18,7 @@ from dragoman_producer.runs.batching import Glossary
 from dragoman_producer.runs.chosen import Reading, in_no_document
 from dragoman_producer.runs.events import DocumentEnded, Event, Finished, Planned
 from dragoman_producer.runs.extracting import Children, Refused
+from dragoman_producer.runs.links import LinkCheck, Links, Pairs
 from dragoman_producer.runs.outputs import Outputs
 from dragoman_producer.runs.paths import loaded, shown
 from dragoman_producer.runs.planning import Need, PlannedJob, Planner
@@ -118,6 +119,8 @@ class _Run:
         self._writer = Writer(request, manifest, children, self._id, self._emit)
         self._report = Report(request, manifest, self._id)
         self._at_once = children.count
+        self._children = children
+        self._links = Links()
         self._translated = False
         self._not_cancelled: str | None = None
         self._runner = Runner(
@@ -152,6 +155,7 @@ class _Run:
         await self._repeat_changed()
         await self._cancel_if_asked()
         self._copy_others()
+        await self._check_links()
         self._finish(time.monotonic() - began)
 
     def _check_names(self) -> None:
@@ -224,6 +228,7 @@ class _Run:
             sum(need.characters for need in needs),
             self._seconds_for(missing) if self._request.dry_run else None,
             dict(self._manifest.rows(sql.COUNT_SITES, (self._id,))),
+            self._selection.sites(),
         )
         self._emit(planned)
         return planned
@@ -261,6 +266,25 @@ class _Run:
                 with self._manifest.writing() as db:
                     db.execute(sql.END_JOBS_OF_DOCUMENT, (document,))
 
+    async def _check_links(self) -> None:
+        """Follow the links to headings of all outputs of this run."""
+        if self._stop.asked.is_set():
+            return
+        pairs = Pairs(self._request)
+        paths = [loaded(path) for (path,) in self._manifest.rows(sql.LINKED_PATHS, (self._id,))]
+        for target in self._planner.targets:
+            rows = self._manifest.rows(sql.LINKED_DOCUMENTS, (self._id, target.number))
+            made = (
+                pairs.of(
+                    Found(Path(loaded(source)), loaded(path), form, site),
+                    Path(loaded(output)),
+                    target.lang,
+                )
+                for path, source, form, site, output in rows
+            )
+            found = [each for each in made if each is not None]
+            self._links.add(await LinkCheck(self._children, found, paths).check())
+
     def _copy_others(self) -> None:
         if not self._request.copy_others:
             return
@@ -291,6 +315,8 @@ class _Run:
             self._runner.tokens,
             hidden=self._selection.hidden,
             other_outputs=self._selection.other_outputs,
+            sites=self._selection.sites(),
+            links=self._links,
         )
 
     def _finish(self, seconds: float) -> None:
@@ -303,6 +329,8 @@ class _Run:
         if self._manifest.replaced is not None:
             totals["manifest_moved_to"] = self._manifest.replaced.name
         status = self._report.exit_status()
+        if self._request.links_fail and self._links.new:
+            status = status or 3
         if self._stop.asked.is_set():
             status = 3
         elif not self._runner.stopping.is_set():

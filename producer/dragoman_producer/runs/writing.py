@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from dragoman_documents.codec import LEFT
+from dragoman_documents.markup.anchors.insertions import Anchors
+from dragoman_documents.markup.anchors.settings import AnchorSettings
+from dragoman_documents.site_recognition import Sites
 from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.runs.events import DocumentEnded, Event, Status
@@ -29,6 +32,8 @@ from dragoman_producer.runs.tally import Tally
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 ENCODING: Final = "encoding"
 """Code of the issue of a document that is UTF-8 in place of the encoding of its source."""
+ANCHORS: Final = "anchors"
+"""Code of the issue of a document whose headings could not get the ids of its source."""
 _LACKS: Final = "lacks characters of the translation"
 NOTHING_TRANSLATED: Final = "nothing_translated"
 """Reason of a document without a segment, though readers see text in it."""
@@ -72,6 +77,8 @@ class Writer:
         self._emit = emit
         self._outputs = Outputs(request, manifest)
         self._standing = Standing(manifest)
+        self._sites = Sites(request.reading.site)
+        self._anchors = AnchorSettings(request.anchors)
         self.changed: dict[str, Document] = {}
         """Documents by path that changed after they were read; `repeats` is set while they may."""
         self.repeats = True
@@ -141,12 +148,16 @@ class Writer:
         lang, site = document.target.lang, document.site
         asked = question(self._request, document.source, document.format, site, lang)
         asked |= {"sha256": document.sha256, "temporary": str(temporary.absolute())}
+        asked |= {"anchors": self._anchors_of(document)}
         try:
             answer = await self._children.write(asked, self._texts(document, tally))
             for name in _CODES:
                 self._unfit(document, tally, answer[name], name)
             if (left := answer["left"]) is not None:
                 tally.issues.append((-1, "", ENCODING, f"written as UTF-8: {left} {_LACKS}"))
+            if (why := answer["ids"]) is not None:
+                detail = f"links to its headings may be dead: {why}"
+                tally.issues.append((-1, "", ANCHORS, detail))
             if self._request.translation.on_fail == "fail" and tally.counts["source"]:
                 detail = f"{tally.counts['source']:,} segments have no translation"
                 self._end(document, output, "failed", Refused("quality", detail), tally=tally)
@@ -232,7 +243,7 @@ class Writer:
         return f"text stays in the source language: {', '.join(left)}"
 
     def _origin(self, document: Document) -> str:
-        """Return what an output is made from: its source, and the runs of its translations.
+        """Return what an output is made from: its source, the runs of its translations, its ids.
 
         A run may have ended between a translation and its output, which then lacks it.
         """
@@ -241,7 +252,15 @@ class Writer:
             (document.target.number, document.file),
         )
         made = ",".join(sorted(run for (run,) in runs))
-        return f"{document.sha256}:{document.reading}:{made}"
+        origin = f"{document.sha256}:{document.reading}:{made}"
+        anchors = self._anchors_of(document)
+        return f"{origin}:{anchors.slugger}:{anchors.ids}" if anchors is not None else origin
+
+    def _anchors_of(self, document: Document) -> Anchors | None:
+        """Return how a document gets the ids of its source; None if it gets none."""
+        known = self._sites.of(document.source)
+        found = self._anchors.of(document.format, known)
+        return None if found is None or found.ids == "none" else found
 
     def _end(
         self,

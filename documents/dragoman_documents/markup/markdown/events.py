@@ -98,6 +98,25 @@ def definitions(text: str) -> Iterator[tuple[int, int]]:
             yield each["span"]["start"], each["span"]["end"]
 
 
+def link_targets(source: bytes) -> Iterator[tuple[int, str]]:
+    """Yield the places and targets of links and definitions, and the raw tags of HTML."""
+    text = source.decode()
+    if "]:" in text:
+        for each in _MARKDOWN.reference_definitions(text).values():
+            yield each["span"]["start"], each["dest"]
+    for each, place in _MARKDOWN.events_with_range(text):
+        event: Any = each
+        if isinstance(event, str):
+            continue
+        name, value = event.popitem()
+        if name in ("InlineHtml", "Html"):
+            yield place["start"], value
+        elif name == "Start" and not isinstance(value, str) and "Link" in value:
+            link = value["Link"]
+            if link["link_type"] == "Inline":
+                yield place["start"], link["dest_url"]
+
+
 @dataclass(slots=True)
 class _Reader:
     """Collects the inline events between two borders of blocks."""

@@ -264,7 +264,7 @@ async def test_the_report_has_the_options_of_the_run_without_texts(
         "include": ["*.lines"], "exclude": ["x"], "format": None, "formats": [],
         "columns": ["a"], "fields": [],
         "keys": ["b"], "in_place": False, "bilingual": False, "context": "none", "refresh": False,
-        "encoding": "cp1252", "site": None,
+        "encoding": "cp1252", "site": None, "anchors": "auto", "links_fail": False,
     }  # fmt: skip
     assert not {"Katze", "Ducks", "kind"} & set(re.findall(r"\w+", json.dumps(run.report)))
 
