@@ -92,23 +92,23 @@ def _links(page: Layout) -> Iterator[Link]:
         return
     found = [*link_targets(bytes(page.masks.text)), *_of_components(page)]
     line, counted = 1, 0
-    for place, target in sorted(found):
-        for each in _targets(target):
+    for place, raw, is_html in sorted(found):
+        for each in _targets(raw, is_html=is_html):
             line += page.source.count(b"\n", counted, place)
             counted = place
             yield Link(line, each)
 
 
-def _of_components(page: Layout) -> Iterator[tuple[int, str]]:
+def _of_components(page: Layout) -> Iterator[tuple[int, str, bool]]:
     """Yield the tags of components, which the parser does not see."""
     for mark in page.masks.marks:
         if page.source.startswith(b"<", mark.start):
-            yield mark.start, page.source[mark.start : mark.end].decode("utf-8", "replace")
+            yield mark.start, page.source[mark.start : mark.end].decode("utf-8", "replace"), True
 
 
-def _targets(raw: str) -> Iterator[str]:
-    """Yield the targets with a fragment: what was found is one, or a tag of HTML."""
-    if not raw.startswith("<"):
+def _targets(raw: str, *, is_html: bool) -> Iterator[str]:
+    """Yield the targets with a fragment: what was found is one, or HTML."""
+    if not is_html:
         if "#" in raw:
             yield raw
         return

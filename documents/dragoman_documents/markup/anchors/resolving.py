@@ -16,6 +16,10 @@ _NO_ID: Final = re.compile(r"top\Z|:~:|fn(?:ref)?[:\-_]?[0-9]|!?/")
 """Fragments that are no ids of headings: the browser's, of footnotes, and routes of programs."""
 
 
+_FEW: Final = 2
+"""Parts of an absolute path whose last one says enough: `/en/install`."""
+
+
 class Pages:
     """The pages of a site by the paths under which links know them."""
 
@@ -73,8 +77,11 @@ class Pages:
         for suffix in _SUFFIXES:
             bare = bare.removesuffix(suffix)
         parts = bare.split("/")
-        for index in range(len(parts)):
-            found = self._by_end.get("/".join(parts[index:])) or self._at("/".join(parts[index:]))
+        for index in range(min(3, len(parts))):
+            if index and len(parts) - index == 1 and len(parts) > _FEW:
+                break
+            end = "/".join(parts[index:])
+            found = self._by_end.get(end) or self._at(end)
             if found is not None:
                 return found
         return None

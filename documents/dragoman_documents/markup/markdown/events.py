@@ -98,23 +98,23 @@ def definitions(text: str) -> Iterator[tuple[int, int]]:
             yield each["span"]["start"], each["span"]["end"]
 
 
-def link_targets(source: bytes) -> Iterator[tuple[int, str]]:
-    """Yield the places and targets of links and definitions, and the raw tags of HTML."""
+def link_targets(source: bytes) -> Iterator[tuple[int, str, bool]]:
+    """Yield the places and targets of links and definitions, and HTML as it is: True."""
     text = source.decode()
     if "]:" in text:
         for each in _MARKDOWN.reference_definitions(text).values():
-            yield each["span"]["start"], each["dest"]
+            yield each["span"]["start"], each["dest"], False
     for each, place in _MARKDOWN.events_with_range(text):
         event: Any = each
         if isinstance(event, str):
             continue
         name, value = event.popitem()
         if name in ("InlineHtml", "Html"):
-            yield place["start"], value
+            yield place["start"], value, True
         elif name == "Start" and not isinstance(value, str) and "Link" in value:
             link = value["Link"]
             if link["link_type"] == "Inline":
-                yield place["start"], link["dest_url"]
+                yield place["start"], link["dest_url"], False
 
 
 @dataclass(slots=True)
