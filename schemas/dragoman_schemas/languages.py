@@ -28,6 +28,12 @@ def normalise(tag: str) -> str:
 
 
 @lru_cache(maxsize=4096)
+def language_name(tag: str) -> str:
+    """Return the English name of a canonical tag: `Portuguese (Brazil)`."""
+    return langcodes.get(tag).display_name("en")
+
+
+@lru_cache(maxsize=4096)
 def lookup_tags(tag: str) -> tuple[str, ...]:
     """Return the tags under which to look for a canonical tag: exact, with script, language.
 

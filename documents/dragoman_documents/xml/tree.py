@@ -173,7 +173,8 @@ def _parser(what: str, *, entities: bool) -> expat.XMLParserType:
 
     def declare(*_: object) -> None:
         if not entities:
-            raise DocumentError("bomb", f"{what} declares entities; remove them")
+            detail = f"{what} declares entities, which are not read; save it without them"
+            raise DocumentError("wrong_type", detail)
         parser.DefaultHandler = _ignore  # with a handler expat expands no entities in text
 
     parser.EntityDeclHandler = declare

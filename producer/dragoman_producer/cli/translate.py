@@ -88,16 +88,23 @@ def translate(
     ] = None,
     column: Annotated[
         list[str] | None,
-        typer.Option(help="CSV: columns to translate.", rich_help_panel=_FORMATS),
+        typer.Option(
+            help="CSV, TSV: column to translate, name or number.", rich_help_panel=_FORMATS
+        ),
     ] = None,
     field: Annotated[
         list[str] | None,
-        typer.Option(help="JSONL: members to translate.", rich_help_panel=_FORMATS),
+        typer.Option(
+            help="JSONL: member to translate; a.b for a nested one.", rich_help_panel=_FORMATS
+        ),
     ] = None,
     key: Annotated[
         list[str] | None,
         typer.Option(
-            help="JSON, YAML, front matter: paths to translate.", rich_help_panel=_FORMATS
+            metavar="PATTERN",
+            help="JSON, YAML: path to translate, as 'pages.*.title' or '**.label'. "
+            "Front matter of Markdown: path to translate in addition.",
+            rich_help_panel=_FORMATS,
         ),
     ] = None,
     in_place: Annotated[
@@ -112,7 +119,11 @@ def translate(
     ] = False,
     refresh: Annotated[
         bool,
-        typer.Option("--refresh", help="PO, XLIFF: also filled entries.", rich_help_panel=_FORMATS),
+        typer.Option(
+            "--refresh",
+            help="PO, XLIFF, Qt TS, string catalogs: also entries that have a translation.",
+            rich_help_panel=_FORMATS,
+        ),
     ] = False,
     glossary: Annotated[
         str | None,
@@ -131,16 +142,25 @@ def translate(
         ),
     ] = None,
     formality: Annotated[
-        str | None, typer.Option(help="As in a job.", rich_help_panel=_TRANSLATION)
+        str | None,
+        typer.Option(
+            help="Tone: more, less, prefer_more or prefer_less formal.",
+            rich_help_panel=_TRANSLATION,
+        ),
     ] = None,
     instructions: Annotated[
-        list[str] | None, typer.Option(help="As in a job.", rich_help_panel=_TRANSLATION)
+        list[str] | None,
+        typer.Option(
+            help="What the model should observe, such as 'Address the reader as du.'",
+            rich_help_panel=_TRANSLATION,
+        ),
     ] = None,
     profile: Annotated[
-        str | None, typer.Option(help="Prompt profile.", rich_help_panel=_TRANSLATION)
+        str | None,
+        typer.Option(help="Prompt profile; default: the worker's.", rich_help_panel=_TRANSLATION),
     ] = None,
     quality: Annotated[
-        str | None, typer.Option(help="off, basic or strict.", rich_help_panel=_TRANSLATION)
+        str | None, typer.Option(help="Checks: off, basic or strict.", rich_help_panel=_TRANSLATION)
     ] = None,
     on_fail: Annotated[
         str,
@@ -151,7 +171,8 @@ def translate(
         ),
     ] = "source",
     memory: Annotated[
-        str | None, typer.Option(help="use, refresh or off.", rich_help_panel=_TRANSLATION)
+        str | None,
+        typer.Option(help="Translation memory: use, refresh or off.", rich_help_panel=_TRANSLATION),
     ] = None,
     context: Annotated[
         str,

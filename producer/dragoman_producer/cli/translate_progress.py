@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from dragoman_producer.cli.terminal import PARTIAL, plain, print_json, print_line, print_note
+from dragoman_producer.counted import counted
 from dragoman_producer.runs.events import (
     DocumentEnded,
     Event,
@@ -31,6 +33,15 @@ _LINES: Final = {
     "manifest_moved_to": "the manifest could not be read and was begun anew; it is kept as {}",
 }
 """What is said of members of the report."""
+_SKIPPED: Final = {"unsupported_format": " of no known format", "outside": ", links"}
+_COUNTS: Final = {
+    "new": "new",
+    "reused": "reused",
+    "memory": "from the memory",
+    "edited": "edited in a review",
+    "warned": "with warnings",
+    "source": "left in the source language",
+}
 
 
 class Display:
@@ -45,8 +56,9 @@ class Display:
         self._shown_at = time.monotonic()
         self.began = self._shown_at
         self._counts = dict.fromkeys(
-            ("files", "found", "documents", "ended", "done", "tokens", "skipped", "interrupted"), 0
+            ("files", "found", "documents", "ended", "done", "tokens", "interrupted"), 0
         )
+        self._skipped: Counter[str] = Counter()
         self._planned: Planned | None = None
         self.totals: dict[str, Any] = {}
 
@@ -82,10 +94,7 @@ class Display:
         """Show an event; return the exit status as far as it is known."""
         match event:
             case Extracted():
-                self._counts |= {"files": event.files, "found": event.segments}
-                self._counts["skipped"] += event.skipped
-                if event.reason is not None and not event.skipped:
-                    self.note(f"{event.path}: not read: {event.reason} ({event.detail})")
+                self._extract(event)
             case Planned():
                 self._plan(event)
             case Progressed():
@@ -100,6 +109,15 @@ class Display:
         self._refresh()
         return status
 
+    def _extract(self, event: Extracted) -> None:
+        self._counts |= {"files": event.files, "found": event.segments}
+        if event.skipped:
+            self._skipped[event.reason or ""] += 1
+        elif event.reason == "interrupted":
+            self._counts["interrupted"] += 1
+        elif event.reason is not None:
+            self.note(f"{event.path}: not read: {event.detail} ({event.reason})")
+
     def _plan(self, event: Planned) -> None:
         self._planned = event
         self.began = time.monotonic()
@@ -107,27 +125,27 @@ class Display:
             "" if event.seconds is None else f", {event.seconds:,.0f} s at the rate of earlier runs"
         )
         self.note(
-            f"{event.documents:,} documents, {event.segments:,} segments, {event.unique:,} unique,"
-            f" {event.unique - event.missing:,} done, {event.characters:,} characters to translate"
-            f"{rate}"
+            f"{counted(event.documents, 'document')}, {counted(event.segments, 'segment')},"
+            f" {event.unique:,} unique, {event.unique - event.missing:,} already translated,"
+            f" {counted(event.characters, 'character')} to translate{rate}"
         )
         for each in event.found:
             config = f" ({each.config})" if each.config else ""
-            files = f", {each.files:,} files" if len(event.found) > 1 else ""
+            files = f", {counted(each.files, 'file')}" if len(event.found) > 1 else ""
             self.note(f"site: {each.site or 'none'}{config}, anchors: {each.anchors}{files}")
 
     def _end(self, event: DocumentEnded) -> None:
-        self._counts["ended"] += 1
         if event.reason == "interrupted":
             self._counts["interrupted"] += 1  # one line for all: there may be thousands
-        elif event.status in {"failed", "partial"}:
-            why = f": {event.reason}" if event.reason else ""
-            detail = f" ({event.detail})" if event.detail else ""
-            self.note(f"{event.path} [{event.target_lang}]: {event.status}{why}{detail}")
-        if event.output is not None and event.status != "unchanged" and not self._as_json:
-            self._line(str(event.output))
-        elif self._as_json:
+        else:
+            self._counts["ended"] += 1
+            if (what := _told(event)) is not None:
+                more = "" if self._streamed else "; see report.json"
+                self.note(f"{event.path} [{event.target_lang}]: {what}{more}")
+        if self._as_json:
             self._json_of(event)
+        elif event.output is not None and event.is_new and event.status != "unchanged":
+            self._line(str(event.output))
 
     def _line(self, line: str) -> None:
         if self._streamed:
@@ -153,7 +171,9 @@ class Display:
             if (why := event.totals.get(name)) is not None:
                 self.note(line.format(why))
         if interrupted := self._counts["interrupted"]:
-            self.note(f"{interrupted:,} documents are not finished; run the same command again")
+            are = "is" if interrupted == 1 else "are"
+            what = f"{counted(interrupted, 'document')} {are} not finished"
+            self.note(f"{what}; run the same command again")
         self._note_files(event)
         if (links := event.totals.get("links")) and (new := links["new"]):
             first = new[0]
@@ -168,15 +188,16 @@ class Display:
     def _note_files(self, event: Finished) -> None:
         if not self._counts["files"] and event.exit_status != PARTIAL:  # nor was it stopped
             hidden = int(event.totals.get("hidden", 0))
-            more = f"; {hidden:,} hidden files or folders were not read" if hidden else ""
+            what = "hidden file or folder was" if hidden == 1 else "hidden files or folders were"
+            more = f"; {hidden:,} {what} not read" if hidden else ""
             self.note(
                 "no file was found: the folders are empty, or --include and --exclude leave none"
                 + more
             )
         if others := int(event.totals.get("other_outputs", 0)):
-            self.note(f"{others:,} outputs of runs into other folders were not read")
-        if skipped := self._counts["skipped"]:
-            self.note(f"{skipped:,} files of no known format skipped")
+            self.note(f"not read: {counted(others, 'output')} of runs into other folders")
+        for reason, count in self._skipped.items():
+            self.note(f"skipped: {counted(count, 'file')}{_SKIPPED.get(reason, '')}")
 
     def _refresh(self) -> None:
         now = time.monotonic()
@@ -208,9 +229,19 @@ class Display:
 
 
 def _summary(counts: dict[str, int]) -> str:
-    written = f"{counts['written']:,} of {counts['documents']:,} documents"
-    names = ("new", "reused", "memory", "edited", "warned", "source")
-    return ", ".join([written, *(f"{counts[name]:,} {name}" for name in names if counts[name])])
+    written = f"{counts['written']:,} of {counted(counts['documents'], 'document')}"
+    found = (f"{counts[name]:,} {words}" for name, words in _COUNTS.items() if counts[name])
+    return ", ".join([written, *found])
+
+
+def _told(event: DocumentEnded) -> str | None:
+    """Return what is to be said of a document; None if nothing is."""
+    if event.status == "partial":
+        return event.detail
+    if event.status != "failed":
+        return None
+    what = "kept the output of an earlier run" if event.reason == "poorer" else "not written"
+    return f"{what}: {event.detail} ({event.reason})"
 
 
 def _duration(seconds: float) -> str:

@@ -402,8 +402,8 @@ LAST_RUN: Final = "SELECT id, options FROM run ORDER BY began DESC LIMIT 1"
 RUN_OPTIONS: Final = "SELECT options FROM run WHERE id=?"
 COUNT_KEPT: Final = "SELECT COUNT(*) FROM output WHERE run=? AND reason=?"
 COUNT_STATUSES: Final = "SELECT status, COUNT(*) FROM output WHERE run=? GROUP BY status"
-_SKIPPED: Final = "format IS NULL AND reason='unsupported_format'"
-"""Condition for files of no known format."""
+_SKIPPED: Final = "format IS NULL AND reason IN ('unsupported_format', 'outside')"
+"""Condition for files that are not to be read: of no known format, and links."""
 COUNT_REFUSED: Final = (
     f"SELECT COUNT(*) FROM file WHERE run=? AND reason IS NOT NULL AND NOT ({_SKIPPED})"
 )

@@ -77,7 +77,8 @@ class _Refused(Exception):
 
 def main() -> None:
     """Answer requests until stdin ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which closes stdin
+    for each in (signal.SIGINT, signal.SIGTERM):  # for the parent, which closes stdin
+        signal.signal(each, signal.SIG_IGN)
     _limit_memory()
     gc.set_threshold(100_000, 50, 50)  # trees of documents hold no cycles: a ninth of the time
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")

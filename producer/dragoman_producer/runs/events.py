@@ -22,7 +22,7 @@ class Extracted:
     reason: str | None = None
     detail: str | None = None
     skipped: bool = False
-    """Whether no format is known for its name."""
+    """Whether that is no failure: no format is known for its name, or it is a link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,8 @@ class DocumentEnded:
     reason: str | None = None
     detail: str | None = None
     output: Path | None = None
+    is_new: bool = True
+    """Whether this run wrote the output."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,9 @@ SECONDS_PER_FILE: Final = 120
 """Of CPU time."""
 _MODULE: Final = "dragoman_producer.runs.child"
 
+INTERRUPTED: Final = "interrupted"
+"""Reason of a document that a run did not finish because it was asked to end."""
+
 Rows = Callable[[list[list[Any]]], None]
 
 
@@ -114,6 +117,7 @@ class Children:
         child = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", _MODULE),
             stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
+            process_group=0,  # Ctrl-C reaches the parent alone, which closes stdin
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         )  # fmt: skip
         self._all.add(child)
@@ -165,6 +169,8 @@ class Children:
 def _death(status: int, seconds: int) -> Refused:
     if status in {-signal.SIGALRM, -signal.SIGPROF}:
         return Refused("timeout", f"it was not done within {seconds} s of CPU time; split the file")
+    if status in {-signal.SIGINT, -signal.SIGTERM, -signal.SIGHUP}:
+        return Refused(INTERRUPTED, "it is not finished; run the same command again")
     if status == -signal.SIGXFSZ:
         return Refused("no_space", "the output is larger than this user may write")
     how = f"signal {-status}" if status < 0 else f"status {status}"

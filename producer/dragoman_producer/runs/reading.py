@@ -23,6 +23,8 @@ from dragoman_producer.runs.selecting import Found, Selection
 
 UNSUPPORTED: Final = "unsupported_format"
 """Reason of a file whose name has no known format."""
+SKIPPED: Final = frozenset({UNSUPPORTED, "outside"})
+"""Reasons of files that are not to be read, and so are no failures."""
 
 
 @dataclass(slots=True)
@@ -61,7 +63,7 @@ class Reader:
             why = await self.read(found)
             await asyncio.sleep(0)  # files that are known already wait for nothing: let Ctrl-C in
             self.files += 1
-            skipped = why is not None and found.format is None and why.reason == UNSUPPORTED
+            skipped = why is not None and found.format is None and why.reason in SKIPPED
             self.emit(
                 Extracted(
                     shown(found.path),

@@ -150,7 +150,7 @@ class Report:
         }  # fmt: skip
         issues = [
             {
-                "segment": None if number < 0 else number, "place": place, "code": code,
+                "segment": None if number < 0 else number + 1, "place": place, "code": code,
                 "detail": why, "kind": kind, "count": count,
             }
             for number, place, code, why, kind, count in self._manifest.rows(

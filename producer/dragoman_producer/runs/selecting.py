@@ -191,7 +191,8 @@ class Selection:
         if (why := _unreadable(found.source)) is not None:
             reason, detail = why
             return Found(found.source, found.path, reason=reason, detail=detail)
-        if (other := self._outputs.get(folded := _folded(found.path))) is not None:
+        folded = _folded(found.path) if self._ignores_case() else found.path
+        if (other := self._outputs.get(folded)) is not None:
             detail = f"its output would have the name of another one: {shown(other)}"
             path = str(found.source.absolute()) if other == found.path else found.path
             return Found(found.source, path, reason="collision", detail=detail)
@@ -207,6 +208,10 @@ class Selection:
             config = _near(site.config) if known and site and site.config else None
             self._found[SiteFound(known, config, anchors.ids)] += 1
         return Found(found.source, found.path, name, known)
+
+    def _ignores_case(self) -> bool:
+        """Return whether names that differ in case alone are one file in the folder of outputs."""
+        return (self._out / STATE_FOLDER / MANIFEST.upper()).exists()
 
     def _format(self, found: Found, site: Recognized | None) -> str | None:
         reading = self._request.reading
@@ -227,7 +232,9 @@ def _not_followed(root: Path, link: Path) -> str | None:
     """Return why a link is not read; None if it is."""
     if not _real(link).is_relative_to(_real(root)):
         return "it is a link that leaves the folder"
-    if os.path.isdir(link):  # noqa: PTH112  raises nothing
+    if not os.path.exists(link):  # noqa: PTH110  raises nothing
+        return "it is a link that leads to no file"
+    if os.path.isdir(link):  # noqa: PTH112
         return "it is a link to a folder, which is read at its own place"
     return None
 

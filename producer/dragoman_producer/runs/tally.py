@@ -7,10 +7,20 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
+from dragoman_producer.counted import counted
 from dragoman_producer.manifest.sql import EDITED
 from dragoman_producer.runs.frames import Text
+from dragoman_schemas.languages import language_name
 
 _MOST_CODES: Final = 3
+_WHY: Final = {
+    "missing": "no answer",
+    "quality_failed": "no answer passed the quality checks",
+    "tags": "the translation lacks tags",
+    "read_back": "the translation would change the markup",
+    "plural_lost": "the translation lacks a number",
+}
+"""What codes mean, where they do not say it themselves."""
 COUNTS: Final = ("segments", "new", "reused", "memory", "edited", "warned", "source", "failed")
 
 
@@ -19,6 +29,7 @@ class Tally:
     """What becomes of the segments of one document."""
 
     run: str
+    source_lang: str | None = None
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS, 0))
     issues: list[tuple[int, str, str, str | None]] = field(default_factory=list)
     """Number of the segment, its place, a gate or code, and a verdict."""
@@ -67,15 +78,21 @@ class Tally:
         self._warned.add(number)
 
     def detail(self) -> str | None:
-        """Return how many segments keep their source, and the codes of why; None if none does."""
+        """Return how many texts stay in the source language, where, and why; None if none does."""
         if not self.in_source:
             return None
-        return f"{len(self.in_source):,} segments keep their source: {self.codes()}"
+        count = len(self.in_source)
+        lang = language_name(self.source_lang) if self.source_lang else "the source language"
+        stay = f"{counted(count, 'text')} {'stays' if count == 1 else 'stay'} in {lang}"
+        return f"{stay}, {'' if count == 1 else 'first '}{self.where_and_why()}"
 
-    def codes(self) -> str:
-        """Return the codes of why segments keep their source, the most frequent first."""
-        codes = Counter(code for number, _, code, _ in self.issues if number in self.in_source)
-        return ", ".join(code for code, _ in codes.most_common(_MOST_CODES))
+    def where_and_why(self) -> str:
+        """Return the first place of a text that keeps its source, and why texts do."""
+        found = [each for each in self.issues if each[0] in self.in_source]
+        first = min(found, key=lambda each: each[0])[1] if found else ""
+        codes = Counter(code for _, _, code, _ in found).most_common(_MOST_CODES)
+        why = ", ".join(_WHY.get(code, code) for code, _ in codes)
+        return f"at {first} ({why})" if first else f"({why})"
 
     def keep_source(self, number: int) -> None:
         """Count a segment that keeps its source, once."""

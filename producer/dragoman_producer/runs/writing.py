@@ -15,10 +15,11 @@ from dragoman_documents.codec import LEFT
 from dragoman_documents.markup.anchors.insertions import Anchors
 from dragoman_documents.markup.anchors.settings import AnchorSettings
 from dragoman_documents.site_recognition import Sites
+from dragoman_producer.counted import counted
 from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.runs.events import DocumentEnded, Event, Status
-from dragoman_producer.runs.extracting import Children, Refused
+from dragoman_producer.runs.extracting import INTERRUPTED, Children, Refused
 from dragoman_producer.runs.frames import Text
 from dragoman_producer.runs.outputs import Outputs
 from dragoman_producer.runs.paths import loaded, sha256_of, shown, stored
@@ -127,7 +128,7 @@ class Writer:
     def interrupt(self, document: Document) -> None:
         """Record a document whose segments are not settled when the run ends."""
         output = output_of(self._request, document.path, document.target.lang)
-        why = Refused("interrupted", "it is not finished; run the same command again")
+        why = Refused(INTERRUPTED, "it is not finished; run the same command again")
         self._end(document, output, "failed", why)
 
     def copy(self, source: Path, path: str, lang: str) -> None:
@@ -143,7 +144,7 @@ class Writer:
 
     async def _write(self, document: Document, output: Path) -> None:
         self._outputs.check(output, document.source)
-        tally = Tally(self._run)
+        tally = Tally(self._run, self._request.translation.source_lang)
         temporary = self._parts / f"{document.target.number}-{document.file}"
         lang, site = document.target.lang, document.site
         asked = question(self._request, document.source, document.format, site, lang)
@@ -159,7 +160,7 @@ class Writer:
                 detail = f"links to its headings may be dead: {why}"
                 tally.issues.append((-1, "", ANCHORS, detail))
             if self._request.translation.on_fail == "fail" and tally.counts["source"]:
-                detail = f"{tally.counts['source']:,} segments have no translation"
+                detail = tally.detail() or ""
                 self._end(document, output, "failed", Refused("quality", detail), tally=tally)
                 return
             if (poorer := self._poorer(document, output, tally)) is not None:
@@ -178,9 +179,8 @@ class Writer:
         if self._request.replace_poorer:
             return None
         lost = self._standing.lost(document.file, output, tally.in_source)
-        what = f"{lost:,} texts that are translated in its output"
-        why = f"{what} would go back to the source language: {tally.codes()}"
-        detail = f"{why}; the output stays, --replace-poorer replaces it"
+        what = f"{counted(lost, 'text')} translated in it would go back to the source language"
+        detail = f"{what}, such as {tally.where_and_why()}; --replace-poorer replaces it"
         return Refused(POORER, detail) if lost else None
 
     def _texts(self, document: Document, tally: Tally) -> Iterator[Text]:
@@ -227,7 +227,7 @@ class Writer:
         kept = (status, reason, detail, json.dumps(counts), self._run)
         with self._manifest.writing(lazily=True) as db:
             db.execute(sql.KEEP_OUTPUT, (*kept, document.file, document.target.number))
-        self._ended(document, output, status, reason, detail)
+        self._ended(document, output, status, reason, detail, is_new=False)
         return True
 
     def _left(self, document: Document) -> str | None:
@@ -236,11 +236,11 @@ class Writer:
         Texts that cannot be sent are segments as well; so are those that are translated already.
         """
         kinds = dict(self._manifest.rows(sql.REMARK_KINDS, (document.file,)))
-        left = [f"{count:,} {kind}" for kind, count in kinds.items() if kind in LEFT]
+        left = [f"{kind} ({count:,})" for kind, count in kinds.items() if kind in LEFT]
         segments = self._manifest.number(sql.FILE_SEGMENTS, (document.file,))
         if not left or segments > kinds.get("characters", 0):
             return None
-        return f"text stays in the source language: {', '.join(left)}"
+        return f"none of its text is translated: {', '.join(left)}"
 
     def _origin(self, document: Document) -> str:
         """Return what an output is made from: its source, the runs of its translations, its ids.
@@ -304,10 +304,12 @@ class Writer:
         status: Status,
         reason: str | None,
         detail: str | None,
+        *,
+        is_new: bool = True,
     ) -> None:
-        written = None if status == "failed" else output
-        lang = document.target.lang
-        self._emit(DocumentEnded(shown(document.path), lang, status, reason, detail, written))
+        there = None if status == "failed" else output
+        path, lang = shown(document.path), document.target.lang
+        self._emit(DocumentEnded(path, lang, status, reason, detail, there, is_new))
 
 
 _CODES: Final = {

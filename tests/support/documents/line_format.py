@@ -90,6 +90,9 @@ def _misbehave(line: bytes) -> None:
             _take_too_long(waiting=line == b"#hang")
         case b"#kill":
             os.kill(os.getpid(), signal.SIGKILL)
+        case b"#interrupt":
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # as before the child ignores it
+            os.kill(os.getpid(), signal.SIGINT)
         case b"#memory":
             bytearray(3 * 1024**3)
         case b"#raise":

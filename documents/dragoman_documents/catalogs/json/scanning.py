@@ -19,6 +19,7 @@ _STRING: Final = r'"[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"'
 _LITERAL: Final = r"(?:true|false|null|NaN|-?Infinity|-?[0-9][0-9.eE+\-]*+)(?![A-Za-z0-9])"
 _VALUE: Final = rf"(?:({_STRING})|([{{\[])|{_LITERAL}){_SKIPPED}([,}}\]]?)"
 _MEMBER: Final = re.compile(rf"{_SKIPPED}({_STRING}){_SKIPPED}:{_SKIPPED}{_VALUE}")
+_MORE: Final = "; beyond JSON only comments and trailing commas are read, not JSON5"
 _ITEM: Final = re.compile(rf"{_SKIPPED}((?!))?{_VALUE}")
 """A value with what is around it, one match for each: key, string, opening mark, mark behind."""
 _MARK: Final = re.compile(rf"{_SKIPPED}([,}}\]]?)")
@@ -178,4 +179,4 @@ class _Reader:
         return self.text.count("\n", 0, valid.end() if valid else self.place) + 1
 
     def _error(self) -> DocumentError:
-        return DocumentError("corrupt", f"it is not valid JSON at line {self._line()}; correct it")
+        return DocumentError("corrupt", f"it is not valid JSON at line {self._line()}{_MORE}")

@@ -50,27 +50,35 @@ def test_documents_that_need_a_look_are_one_line_each_on_stderr(
     display = Display(as_json=False)
     with display:
         display.show(Extracted("a.png", 1, 0, "unsupported_format", "no", skipped=True), 1)
+        display.show(Extracted("l", 1, 0, "outside", "a link", skipped=True), 1)
         display.show(Extracted("b\n\x1b[2J.docx", 2, 0, "encrypted", "it has a password"), 1)
         display.show(PLANNED, 1)
         display.show(DocumentEnded("c.md", "de", "done", None, None, Path("out/de/c.md")), 1)
         display.show(DocumentEnded("d.md", "de", "failed", "skeleton", "why"), 1)
         for name in ("f.md", "g.md"):
             display.show(DocumentEnded(name, "de", "failed", "interrupted", "why"), 1)
+        left = "1 text stays in English, at line 3 (no answer)"
+        h = DocumentEnded("h.md", "de", "partial", None, left, Path("h.md"), is_new=False)
+        display.show(h, 1)
         display.show(DocumentEnded("e.md", "de", "unchanged", None, None, Path("e")), 1)
-        totals = {"targets": {"de": {"written": 1, "documents": 2, "new": 5} | ZERO}}
+        totals = {"targets": {"de": {"written": 1, "documents": 2, "new": 5, "source": 1} | ZERO}}
+        assert "4/10 documents" in display.line(display.began)  # as many as the summary has
         status = display.show(Finished(3, Path("out/report.json"), totals), 1)
     assert status == 3
     captured = capsys.readouterr()
     assert captured.out == "out/de/c.md\n"
     assert captured.err.splitlines() == [
-        "b \N{REPLACEMENT CHARACTER}[2J.docx: not read: encrypted (it has a password)",
-        "10 documents, 500 segments, 400 unique, 100 done, 9,000 characters to translate",
-        "d.md [de]: failed: skeleton (why)",
+        "b \N{REPLACEMENT CHARACTER}[2J.docx: not read: it has a password (encrypted)",
+        f"{PLAN}, 9,000 characters to translate",
+        "d.md [de]: not written: why (skeleton); see report.json",
+        "h.md [de]: 1 text stays in English, at line 3 (no answer); see report.json",
         "2 documents are not finished; run the same command again",
-        "1 files of no known format skipped",
-        "de: 1 of 2 documents, 5 new",
+        "skipped: 1 file of no known format",
+        "skipped: 1 file, links",
+        "de: 1 of 2 documents, 5 new, 1 left in the source language",
         "report: out/report.json",
     ]
 
 
-ZERO = dict.fromkeys(("reused", "memory", "edited", "warned", "source"), 0)
+PLAN = "10 documents, 500 segments, 400 unique, 100 already translated"
+ZERO = dict.fromkeys(("reused", "memory", "edited", "warned"), 0)

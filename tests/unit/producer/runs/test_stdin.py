@@ -52,7 +52,7 @@ def test_stdin_is_translated_and_stdout_holds_the_document_alone(
     done = translated(monkeypatch, b"One.\n# two\nThree.\n")
     assert done.exit_code == 0, done.output
     assert done.stdout_bytes == b"[de] One.\n# two\n[de] Three.\n"
-    assert "1 of 1 documents" in done.stderr
+    assert "1 of 1 document," in done.stderr
     assert "report:" not in done.stderr
 
 
@@ -67,7 +67,7 @@ def test_a_document_that_cannot_be_read_writes_nothing_and_exits_as_a_file_does(
 ) -> None:
     done = translated(monkeypatch, b"#corrupt\nText.")
     assert (done.exit_code, done.stdout_bytes) == (1, b"")
-    assert "stdin: not read: corrupt" in done.stderr
+    assert "stdin: not read: it is broken (corrupt)" in done.stderr
 
 
 def test_a_failed_segment_keeps_its_source_and_the_exit_status_is_3(
@@ -85,7 +85,7 @@ def test_a_failed_segment_keeps_its_source_and_the_exit_status_is_3(
 def test_a_dry_run_of_stdin_writes_nothing_to_stdout(monkeypatch: pytest.MonkeyPatch) -> None:
     done = translated(monkeypatch, b"One.", "--dry-run")
     assert (done.exit_code, done.stdout_bytes) == (0, b"")
-    assert "1 segments" in done.stderr
+    assert "1 segment," in done.stderr
 
 
 def test_no_more_of_stdin_is_stored_than_shows_that_it_is_too_large(

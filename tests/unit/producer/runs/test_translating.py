@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import signal
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import asdict
@@ -33,7 +34,7 @@ from dragoman_producer.runs.events import (
 from dragoman_producer.runs.extracting import Children, Refused
 from dragoman_producer.runs.frames import options_fields
 from dragoman_producer.runs.request import Reading, Request, Translation, UnknownGlossary
-from dragoman_producer.runs.selecting import NothingThere
+from dragoman_producer.runs.selecting import NothingThere, Selection
 from dragoman_producer.runs.stopping import Stop
 from dragoman_producer.runs.translating import run_documents
 from dragoman_producer.testing import InMemoryClient, ItemFailed
@@ -322,6 +323,7 @@ async def test_a_job_has_the_texts_to_keep_that_occur_in_it_and_200_at_most(tmp_
         ("#hang", "timeout"),
         ("#spin", "timeout"),
         ("#kill", "corrupt"),
+        ("#interrupt", "interrupted"),
         ("#memory", "too_large"),
         ("#raise", "corrupt"),
         ("#corrupt", "corrupt"),
@@ -371,6 +373,22 @@ async def test_no_more_texts_are_sent_to_a_child_that_ended(
     assert caplog.records == []
 
 
+async def test_signals_for_the_terminals_process_group_do_not_reach_the_children(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.lines"
+    path.write_text("Text.\n")
+    asked = {"path": str(path), "format": "lines", "options": options_fields(Options("de"))}
+    children = Children(1)
+    await children.read(asked, lambda _: None)
+    [child] = children._all
+    assert os.getpgid(child.pid) == child.pid != os.getpgid(0)
+    child.send_signal(signal.SIGTERM)  # as a supervisor that ends all processes of a unit does
+    assert (await children.read(asked, lambda _: None))["segments"] == 1
+    assert children._all == {child}
+    await children.close()
+
+
 async def test_reading_that_is_cancelled_in_the_middle_of_an_answer_ends(tmp_path: Path) -> None:
     path = tmp_path / "a.lines"
     path.write_text("\n".join("x" * 5_000 for _ in range(2_000)))
@@ -399,7 +417,7 @@ async def test_a_text_that_no_job_may_hold_keeps_its_source_and_the_others_are_t
     run = await ran(source, tmp_path / "out")
     assert (tmp_path / "out/de/a.lines").read_text() == f"[de] One.\n{'x' * 200_000}\n[de] Two.\n"
     [issue] = run.of("a.lines")["issues"]
-    assert (issue["segment"], issue["code"]) == (1, "invalid_job")
+    assert (issue["segment"], issue["code"]) == (2, "invalid_job")
     assert run.finished.exit_status == 3
     again = await ran(source, tmp_path / "out")
     assert again.texts == []
@@ -428,7 +446,7 @@ async def test_files_that_are_no_documents_are_skipped_with_a_reason(
     for name in ("picture.png", "code.ts"):
         assert run.of(name)["status"] == "skipped"
     assert run.of("pipe.lines")["reason"] == "wrong_type"
-    assert run.of("gone.lines")["reason"] == "corrupt"
+    assert run.of("gone.lines")["reason"] == "outside"
     assert run.report["hidden"] == 1
     assert sorted(run.texts) == ["Four.", "One.", "Two."]
 
@@ -515,6 +533,8 @@ async def test_links_that_leave_the_folder_are_not_followed(source: Path, tmp_pa
     assert run.of("link.lines")["reason"] == "outside"
     assert run.of("loop")["reason"] == "outside"
     assert "Secret." not in run.texts
+    assert {run.of(each)["status"] for each in ("link.lines", "loop")} == {"skipped"}
+    assert run.finished.exit_status == 0
 
 
 async def test_a_link_that_leads_to_no_file_is_reported_as_such(
@@ -525,6 +545,7 @@ async def test_a_link_that_leads_to_no_file_is_reported_as_such(
     run = await ran(source, tmp_path / "out")
     for name in ("gone.lines", "round.lines"):
         assert run.of(name)["detail"] == "it is a link that leads to no file"
+        assert run.of(name)["status"] == "skipped"
 
 
 async def test_nothing_is_written_through_a_link_in_the_folder_of_outputs(
@@ -541,12 +562,17 @@ async def test_nothing_is_written_through_a_link_in_the_folder_of_outputs(
 
 
 async def test_names_that_differ_in_case_alone_do_not_share_an_output(
-    source: Path, tmp_path: Path
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (source / "A.lines").write_text("Capital.")
     run = await ran(source, tmp_path / "out")
+    assert {run.of(each)["status"] for each in ("A.lines", "a.lines")} == {"done"}
+    assert run.finished.exit_status == 0
+    monkeypatch.setattr(Selection, "_ignores_case", lambda _: True)  # as on macOS
+    run = await ran(source, tmp_path / "other")
     assert run.of("A.lines")["status"] == "done"
     assert run.of("a.lines")["reason"] == "collision"
+    assert run.finished.exit_status == 3
 
 
 @pytest.mark.parametrize("out", [".", "out", "sub/out"])
@@ -758,10 +784,10 @@ async def test_a_failed_segment_keeps_its_source_after_a_second_attempt_of_its_o
     assert run.texts.count("One.") == 1
     found = run.of("a.lines")
     assert (found["status"], found["detail"]) == (
-        "partial", "1 segments keep their source: engine_failed"
+        "partial", "1 text stays in the source language, at line 2 (engine_failed)"
     )  # fmt: skip
     [issue] = found["issues"]
-    assert (issue["segment"], issue["place"]) == (1, "line 2")
+    assert (issue["segment"], issue["place"]) == (2, "line 2")
     assert (issue["code"], issue["detail"], issue["kind"]) == ("engine_failed", None, None)
     assert run.finished.exit_status == 3
     again = await ran(source, tmp_path / "out")
