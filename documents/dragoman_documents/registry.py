@@ -31,7 +31,7 @@ _FORMATS: Final = {
         "office.pptx", frozenset({".pptx", ".pptm", ".potx", ".ppsx", ".ppsm"}), version=2
     ),
     "xliff": _Format(
-        "catalogs.xliff", frozenset({".xlf", ".xliff", ".sdlxliff", ".mxliff"}), version=2
+        "catalogs.xliff.codec", frozenset({".xlf", ".xliff", ".sdlxliff", ".mxliff"}), version=2
     ),
     "android": _Format("catalogs.android.codec", frozenset({"strings.xml"}), version=2),
     "resx": _Format("catalogs.resx", frozenset({".resx", ".resw"}), version=2),

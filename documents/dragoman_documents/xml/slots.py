@@ -104,7 +104,7 @@ def digest(data: bytes, slots: Sequence[Slot]) -> str:
     outer: list[tuple[int, int]] = []
     fixed: list[str] = []
     for index, each in enumerate(ordered):
-        if not outer or each.start >= outer[-1][1]:
+        if not outer or (each.start >= outer[-1][1] and (each.start, each.end) != outer[-1]):
             outer.append((each.start, each.end))
         fixed.append(each.writer.fixed(_ranges_inside(ordered, index)))
     return skeleton(data, outer, *fixed)

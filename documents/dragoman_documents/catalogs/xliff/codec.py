@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from dragoman_documents.codec import Codec, Segment, State
+from dragoman_documents.catalogs.xliff.messages import MessageTarget, unit_message
+from dragoman_documents.codec import Codec, Remark, Segment, State
 from dragoman_documents.office.paragraphs.reading import raw_name
+from dragoman_documents.plurals.icu.messages import NO_MESSAGE
+from dragoman_documents.plurals.icu.parsing import has_arms
 from dragoman_documents.xml.files import Constant, Read, XmlCodec
-from dragoman_documents.xml.inline import Rules, mixed
+from dragoman_documents.xml.inline import Mixed, Rules, mixed
 from dragoman_documents.xml.slots import Slot, translatable
 from dragoman_documents.xml.targets import (
     TargetWriter,
@@ -88,7 +91,7 @@ def _add(read: Read, unit: Element, context: str, version: _Version) -> None:
         return
     target = unit.child("target")
     held = target_text(read.data, target, found, _RULES)
-    segment = Segment(
+    about = Segment(
         found.text,
         f"unit {unit.attributes.get('id', len(read.slots) + 1)}",
         "message",
@@ -107,10 +110,46 @@ def _add(read: Read, unit: Element, context: str, version: _Version) -> None:
         before + with_attribute(tag, "state", state, ("state-qualifier",)) for state in states
     ]
     closing = b"</" + tag.strip(b"<>/ ").split()[0] + b">"
-    slots = [Slot(segment, start, end, TargetWriter(found.writer, done, closing, draft))]
-    if version is _TWO:
-        slots.append(_state_slot(read.data, unit, segment))
-    read.slots.append(tuple(slots))
+    state = (_state_slot(read.data, unit, about),) if version is _TWO else ()
+    if has_arms(found.text):
+        place = _Place((start, end), done, closing, draft)
+        _add_message(read, found, target, about, place, state)
+        return
+    writer = TargetWriter(found.writer, done, closing, draft)
+    read.slots.append((Slot(about, start, end, writer), *state))
+
+
+class _Place(NamedTuple):
+    """Where a target is written, and its tags."""
+
+    range: tuple[int, int]
+    opening: bytes
+    closing: bytes
+    draft: bytes
+
+
+def _add_message(  # noqa: PLR0917
+    read: Read,
+    found: Mixed,
+    target: Element | None,
+    about: Segment,
+    place: _Place,
+    state: tuple[Slot, ...],
+) -> None:
+    """Add the sentences of an ICU message; the state of their unit goes with the first one."""
+    unit = unit_message(found, read.options)
+    if unit is None:
+        read.remarks.append(Remark(about.place, NO_MESSAGE, "message"))
+        return
+    segments = unit.segments(about.place)
+    held = unit.held(mixed(read.data, target, _RULES) if target else None, read.options)
+    whole = MessageTarget(read.data, unit, *place, len(segments))
+    for index, (segment, text) in enumerate(zip(segments, held, strict=True)):
+        own = segment._replace(
+            max_chars=about.max_chars, state=about.state, target=text, context=about.context
+        )
+        slot = Slot(own, *place.range, whole.writer(index, segment))
+        read.slots.append((slot, *(state if index == 0 else ())))
 
 
 def _limit(unit: Element) -> int | None:
@@ -163,5 +202,6 @@ CODECS: Final[Mapping[str, Codec]] = {
         _read,
         _PREFIXES,
         has_targets=True,
+        by_language=True,
     )
 }
