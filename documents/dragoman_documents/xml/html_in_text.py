@@ -31,6 +31,8 @@ class _HtmlWriter:
 
     codes: tuple[InlineCode, ...]
     """By number what stands in the text that `writer` knows: HTML, or a tag of its codes."""
+    html: str
+    """The tags of HTML, whatever their order."""
     writer: Writer
 
     def written(self, text: str, inner: Inner) -> bytes:
@@ -38,10 +40,8 @@ class _HtmlWriter:
         return self.writer.written(rendered(text, self.codes, str), inner)
 
     def fixed(self, ranges: Sequence[tuple[int, int]]) -> str:
-        """Return the tags and what else is fixed, whatever their order."""
-        tags = (f"{each.opening}{each.closing or ''}" for each in self.codes)
-        html = sorted(each for each in tags if not find_tags(each)[0].numbered)
-        return "\0".join([self.writer.fixed(ranges), *html])
+        """Return the tags and what else is fixed."""
+        return f"{self.writer.fixed(ranges)}\0{self.html}"
 
 
 def with_html(found: Mixed) -> Marked:
@@ -54,8 +54,11 @@ def with_html(found: Mixed) -> Marked:
         return Marked(*found)
     closings = {opening.start: closing for opening, closing in paired}
     text, codes = composed(_pieces(found.text, closings))
-    names = (_code(each, found.codes) for each in codes)
-    return Marked(text, tuple(names), _HtmlWriter(codes, found.writer))
+    ends = {closing.start for _, closing in paired}
+    begun = [each for each in tags if each.start not in ends]
+    names = (_name(tag, code, found.codes) for tag, code in zip(begun, codes, strict=True))
+    html = "\0".join(sorted(each.text for each in tags if not each.numbered))
+    return Marked(text, tuple(names), _HtmlWriter(codes, html, found.writer))
 
 
 def _pieces(text: str, closings: dict[int, Tag]) -> Iterator[Piece]:
@@ -71,9 +74,8 @@ def _pieces(text: str, closings: dict[int, Tag]) -> Iterator[Piece]:
             yield Single(piece.text)
 
 
-def _code(code: InlineCode, own: Sequence[InlineCode]) -> InlineCode:
+def _name(tag: Tag, code: InlineCode, own: Sequence[InlineCode]) -> InlineCode:
     """Return what a code is in the document."""
-    (tag, *_) = find_tags(code.opening) or find_tags(f"{code.opening}{code.closing}")
-    if not tag.numbered:
-        return code._replace(opening=shown(code.opening))
-    return own[int(tag.name[1:]) - 1]
+    if tag.numbered:
+        return own[int(tag.name[1:]) - 1]
+    return code._replace(opening=shown(code.opening))

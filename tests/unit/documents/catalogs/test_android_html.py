@@ -97,6 +97,8 @@ PART = st.sampled_from(
         '<![CDATA[<a href="%s">x]]>',
         "<![CDATA[</a>]]>",
         "&lt;br/>",
+        "&lt;odd>",
+        "&lt;/odd>",
         "\\'",
         '"',
         "&amp;",
