@@ -31,6 +31,7 @@ from dragoman_documents.putting_back import Unwritable, put_back
 from dragoman_documents.recognition import format_of
 from dragoman_documents.site_recognition import Sites
 
+_LEFT = {".git", "node_modules"}
 STATES = ("source", "without", "with")
 
 
@@ -47,7 +48,7 @@ def pages_of(folder: Path, counts: Counter[str]) -> Iterator[tuple[str, Page]]:
     """Yield the pages of a project by path."""
     sites, settings = Sites(), AnchorSettings()
     for path in sorted(folder.rglob("*")):
-        if not path.is_file() or path.is_symlink() or ".git" in path.parts:
+        if not path.is_file() or path.is_symlink() or _LEFT & {*path.parts}:
             continue
         site = sites.of(path)
         name = format_of(path, site)
@@ -79,8 +80,8 @@ def _page(
         counts["unverified"] += 1
         counts[f"unverified: {error}"] += 1
         made = spliced.data
-    counts["ms"] += int(1000 * (middle - began))
-    counts["ms of ids"] += int(1000 * (process_time() - middle))
+    counts["µs"] += int(1e6 * (middle - began))
+    counts["µs of ids"] += int(1e6 * (process_time() - middle))
     counts[f"anchors: {anchors.ids}"] += 1
     return Page(codec, options, anchors, {"source": data, "without": spliced.data, "with": made})
 
@@ -91,13 +92,15 @@ Dead = list[tuple[tuple[str, str], Link]]
 def dead(pages: dict[str, Page], state: str) -> tuple[int, Dead]:
     """Return the number of links with fragments in one state, and those that are dead."""
     known = Pages(pages)
-    ids: dict[str, frozenset[str]] = {}
+    ids: dict[str, frozenset[str] | None] = {}
     found: Dead = []
     count = 0
     for path, page in pages.items():
         read = linked_page(
             page.codec, page.data[state], page.options, page.anchors, wants_ids=False
         )
+        if read.ids is not None:
+            ids[path] = read.ids
         for link in read.links:
             place = known.of(path, link.target)
             if place is None:
@@ -108,7 +111,7 @@ def dead(pages: dict[str, Page], state: str) -> tuple[int, Dead]:
                 ids[place[0]] = linked_page(
                     other.codec, other.data[state], other.options, other.anchors, wants_ids=True
                 ).ids
-            if place[1] not in ids[place[0]]:
+            if place[1] not in (ids[place[0]] or ()):
                 found.append(((path, link.target), link))
     return count, found
 
@@ -121,7 +124,7 @@ def check(folder: Path, out: Path | None) -> bool:
     for state in STATES:
         began = process_time()
         results[state] = dead(pages, state)
-        counts[f"ms of {state}"] = int(1000 * (process_time() - began))
+        counts[f"µs of {state}"] = int(1e6 * (process_time() - began))
     source = results["source"][1]
     known = {key for key, _ in source}
     died = {
@@ -131,8 +134,8 @@ def check(folder: Path, out: Path | None) -> bool:
     print(
         f"| {folder.name} | {ways} | {counts['pages']} | {results['source'][0]} | {len(source)} |"
         f" {len(died['without'])} | {len(died['with'])} | {counts['unverified']} |"
-        f" {counts['ms'] / 1000:.1f} | {counts['ms of ids'] / 1000:.1f} |"
-        f" {counts['ms of with'] / 1000:.1f} |",
+        f" {counts['µs'] / 1e6:.1f} | {counts['µs of ids'] / 1e6:.1f} |"
+        f" {counts['µs of with'] / 1e6:.1f} |",
         flush=True,
     )
     for (path, target), link in died["with"][:10]:
@@ -148,7 +151,8 @@ def check(folder: Path, out: Path | None) -> bool:
 def _write(folder: Path, out: Path, pages: dict[str, Page]) -> None:
     for state in STATES:
         root = out / state / folder.name
-        shutil.copytree(folder, root, ignore=shutil.ignore_patterns(".git"), dirs_exist_ok=True)
+        leave = shutil.ignore_patterns(*_LEFT)
+        shutil.copytree(folder, root, symlinks=True, ignore=leave, dirs_exist_ok=True)
         for path, page in pages.items():
             (root / path).write_bytes(page.data[state])
 

@@ -286,7 +286,7 @@ def _links(request: dict[str, Any]) -> Iterator[object]:
     _limit_time(request["seconds"])
     data, wants_ids = Path(request["path"]).read_bytes(), request["wants_ids"]
     page = linked_page(codec, data, options, Anchors(*request["anchors"]), wants_ids=wants_ids)
-    yield {"links": page.links, "ids": sorted(page.ids)}
+    yield {"links": page.links, "ids": None if page.ids is None else sorted(page.ids)}
 
 
 _READING: Final = {"read": _read, "codes": _codes, "links": _links}

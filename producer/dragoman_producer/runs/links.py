@@ -128,6 +128,8 @@ class LinkCheck:
 
     async def _links(self, pair: Pair) -> list[_Link]:
         answer = await self._asked(pair, pair.output, wants_ids=False)
+        if answer["ids"] is not None:
+            self._ids[pair.output] = frozenset(answer["ids"])
         links: list[_Link] = []
         for line, target in answer["links"]:
             place = self._pages.of(pair.path, target)

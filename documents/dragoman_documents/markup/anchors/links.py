@@ -36,22 +36,26 @@ class LinkedPage(NamedTuple):
     """What is checked of a page."""
 
     links: list[Link]
-    ids: frozenset[str]
+    ids: frozenset[str] | None
+    """None if they were not looked for."""
 
 
 def linked_page(
     codec: Codec, data: bytes, options: Options, anchors: Anchors, *, wants_ids: bool
 ) -> LinkedPage:
-    """Return the links of a page, and its ids if they are wanted. Raises DocumentError."""
+    """Return the links of a page, and its ids if they are wanted or it has links.
+
+    Raises DocumentError.
+    """
     if not wants_ids and not _LIKELY.search(data):
-        return LinkedPage([], frozenset())
+        return LinkedPage([], None)
     mdx = codec.name == "mdx"
     if codec.name == "ipynb":
         pages = layouts(codec.extract(data, options))
     else:
         pages = [_layout(data, options, mdx=mdx)]
     links = [link for page in pages for link in _links(page)]
-    return LinkedPage(links, _ids(pages, anchors, mdx=mdx) if wants_ids else frozenset())
+    return LinkedPage(links, _ids(pages, anchors, mdx=mdx))
 
 
 def _layout(data: bytes, options: Options, *, mdx: bool) -> Layout:
