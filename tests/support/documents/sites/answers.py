@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from dragoman_documents.codec import DocumentError, Options
+from dragoman_documents.markup.anchors.insertions import with_ids
+from dragoman_documents.markup.anchors.settings import AnchorSettings
 from dragoman_documents.putting_back import Unwritable, put_back
 from dragoman_documents.recognition import format_of
 from dragoman_documents.registry import codec
+from dragoman_documents.site_recognition import Sites
 
 Answer = Literal["identity", "mark"]
 MARK: Final = "Zz "
@@ -73,4 +76,7 @@ def _translate_file(
     done.texts += len(texts)
     left = sorted({*spliced.tags, *spliced.lost, *spliced.changed})
     done.left += [f"{name}, {extraction.segments[index].place}" for index in left]
+    anchors = AnchorSettings().of(format_name, Sites(options.site).of(path))
+    if anchors is not None and anchors.ids == "attributes":  # the others add elements
+        spliced.data = with_ids(each, spliced, extraction, options, anchors)
     path.write_bytes(spliced.data)
