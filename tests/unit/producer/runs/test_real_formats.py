@@ -16,7 +16,8 @@ from dragoman_schemas.jobs import Item, TranslationJob
 
 MARKDOWN = "# Title\n\nSome *words* and `code`.\n\n- one item\n\n```sh\nmake all\n```\n"
 GERMAN = (
-    "# [de] Title\n\n[de] Some *words* and `code`.\n\n- [de] one item\n\n```sh\nmake all\n```\n"
+    '# <a id="title"></a>[de] Title\n\n[de] Some *words* and `code`.\n\n- [de] one item\n\n'
+    "```sh\nmake all\n```\n"
 )
 PO = """\
 msgid ""
