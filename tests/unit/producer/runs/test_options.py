@@ -16,6 +16,7 @@ from dragoman_producer.runs.options import (
     _glossary,
     _lines,
     request_of,
+    site_of,
 )
 from dragoman_producer.runs.request import IN_FLIGHT
 
@@ -103,6 +104,12 @@ def test_formats_are_of_all_files_or_of_a_pattern(
 def test_formats_that_cannot_be_are_refused(given: list[str], why: str) -> None:
     with pytest.raises(Unusable, match=why):
         _formats(given)
+
+
+@pytest.mark.parametrize(("given", "near"), [("docusaurs", "docusaurus"), ("mkdoc", "mkdocs")])
+def test_a_site_that_does_not_exist_is_answered_by_the_nearest_one(given: str, near: str) -> None:
+    with pytest.raises(Unusable, match=rf"{near}\?"):
+        site_of(given)
 
 
 def test_the_command_has_as_many_segments_in_flight_as_the_functions() -> None:
