@@ -9,7 +9,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,7 +52,7 @@ async def translate(
     stop: Stop | None = None,
     cancel: bool = False,
     dry_run: bool = False,
-) -> AsyncIterator[Event]:
+) -> AsyncGenerator[Event]:
     """Translate files and folders into `out`, and yield what happens; the last is Finished.
 
     Calling `stop` ends the run and its report is written; with `cancel` its jobs in flight are
@@ -87,5 +88,6 @@ async def translate(
         cancel=cancel,
         dry_run=dry_run,
     )
-    async for event in run_documents(client, request, stop=stop):
-        yield event
+    async with aclosing(run_documents(client, request, stop=stop)) as events:
+        async for event in events:
+            yield event

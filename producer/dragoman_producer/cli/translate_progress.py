@@ -15,6 +15,7 @@ from dragoman_producer.runs.events import (
     Event,
     Extracted,
     Finished,
+    Noted,
     Planned,
     Progressed,
     Waiting,
@@ -30,10 +31,14 @@ _RATE_OVER_S: Final = 2.0
 _LINES: Final = {
     "stopped": "stopped: {}; run the same command again to go on",
     "not_cancelled": "jobs in flight go on, because they could not be cancelled: {}",
-    "manifest_moved_to": "the manifest could not be read and was begun anew; it is kept as {}",
 }
 """What is said of members of the report."""
-_SKIPPED: Final = {"unsupported_format": " of no known format", "outside": ", links"}
+_SKIPPED: Final = {
+    "unsupported_format": " of no known format",
+    "configuration": " named like configuration; name one as a PATH to translate it",
+    "outside": ", links",
+}
+"""What is said of skipped files, by their reason."""
 _COUNTS: Final = {
     "new": "new",
     "reused": "reused",
@@ -99,6 +104,8 @@ class Display:
                 self._plan(event)
             case Progressed():
                 self._counts |= {"done": event.segments, "tokens": event.tokens}
+            case Noted():
+                self.note(event.what)
             case Waiting():
                 self.note(f"waiting: {event.why}")
             case DocumentEnded():

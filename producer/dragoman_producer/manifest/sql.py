@@ -147,15 +147,27 @@ READINGS: Final = (
     "SELECT path, format, segments, reason IS NOT NULL, CASE WHEN reason IS NULL THEN detail END"
     " FROM file WHERE run=? AND format IS NOT NULL ORDER BY id"
 )
-FILES_OF_TARGET: Final = (
-    "SELECT id FROM file WHERE run=? AND reason IS NULL AND lang IN ('',?) ORDER BY id"
+_IS_OPEN: Final = (
+    "f.run=? AND f.reason IS NULL AND f.lang IN ('',?) AND NOT EXISTS (SELECT 1 FROM output p"
+    " WHERE p.file = f.id AND p.target=? AND p.run = f.run AND p.status='failed')"
 )
+"""Condition for files of a run, of a language and of a target, that have not failed in it."""
+FILES_OF_TARGET: Final = f"SELECT f.id FROM file f WHERE {_IS_OPEN} ORDER BY f.id"
+FILES_MISSING: Final = (
+    f"SELECT f.id FROM file f WHERE {_IS_OPEN} AND EXISTS (SELECT 1 FROM occurrence o"
+    " LEFT JOIN translation t ON t.target=? AND t.segment = o.segment"
+    " WHERE o.file = f.id AND o.segment IS NOT NULL AND (? OR t.text IS NULL)) ORDER BY f.id"
+)
+"""Of these, the files with a segment that is to be sent; all with one if a run sends all anew."""
 FILE: Final = "SELECT path, source, format, site, sha256, reading FROM file WHERE id=?"
 FILE_ORIGIN: Final = "SELECT source, format, site, sha256 FROM file WHERE id=?"
 LINKED_PATHS: Final = (
     "SELECT DISTINCT path FROM file WHERE run=? AND format IN ('markdown', 'mdx', 'ipynb')"
 )
-FILES_UNREAD: Final = "SELECT path, source FROM file WHERE run=? AND reason=? AND format IS NULL"
+FILES_UNREAD: Final = (
+    "SELECT path, source FROM file WHERE run=? AND format IS NULL"
+    " AND reason IN ('unsupported_format', 'configuration')"
+)
 FILE_SEGMENTS: Final = "SELECT segments FROM file WHERE id=?"
 FILE_PATHS: Final = "SELECT id, path FROM file"
 COUNT_SITES: Final = (
@@ -193,12 +205,11 @@ WANTED_TABLE: Final = "CREATE TEMP TABLE IF NOT EXISTS wanted (segment INTEGER P
 EMPTY_WANTED: Final = "DELETE FROM wanted"
 WANT_SEGMENTS: Final = (
     "INSERT OR IGNORE INTO wanted SELECT o.segment FROM occurrence o"
-    " JOIN file f ON f.id = o.file WHERE o.segment IS NOT NULL"
-    " AND f.run=? AND f.reason IS NULL AND f.lang IN ('',?)"
+    f" JOIN file f ON f.id = o.file WHERE o.segment IS NOT NULL AND {_IS_OPEN}"
 )
 COUNT_OCCURRENCES: Final = (
     "SELECT COUNT(*) FROM occurrence o JOIN file f ON f.id = o.file"
-    " WHERE o.segment IS NOT NULL AND f.run=? AND f.reason IS NULL AND f.lang IN ('',?)"
+    f" WHERE o.segment IS NOT NULL AND {_IS_OPEN}"
 )
 COUNT_WANTED: Final = "SELECT COUNT(*) FROM wanted"
 _STALE: Final = f"code IS NOT '{EDITED}' AND run NOT IN (SELECT run FROM refresh WHERE target=?)"
@@ -402,8 +413,8 @@ LAST_RUN: Final = "SELECT id, options FROM run ORDER BY began DESC LIMIT 1"
 RUN_OPTIONS: Final = "SELECT options FROM run WHERE id=?"
 COUNT_KEPT: Final = "SELECT COUNT(*) FROM output WHERE run=? AND reason=?"
 COUNT_STATUSES: Final = "SELECT status, COUNT(*) FROM output WHERE run=? GROUP BY status"
-_SKIPPED: Final = "format IS NULL AND reason IN ('unsupported_format', 'outside')"
-"""Condition for files that are not to be read: of no known format, and links."""
+_SKIPPED: Final = "format IS NULL AND reason IN ('unsupported_format', 'configuration', 'outside')"
+"""Condition for files that are not to be read: of no known format, configuration, and links."""
 COUNT_REFUSED: Final = (
     f"SELECT COUNT(*) FROM file WHERE run=? AND reason IS NOT NULL AND NOT ({_SKIPPED})"
 )

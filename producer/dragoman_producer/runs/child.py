@@ -188,7 +188,7 @@ def _read(request: dict[str, Any]) -> Iterator[object]:
     count, encoding = 0, ""
     remarks = _Remarks()
     remarks.add(*ignored.remarks(codec, options_of(request["options"])))
-    chosen = Chosen(codec, options)
+    chosen = Chosen(codec, options if request.get("named", True) else Options(""))
     notes = _notes(source, options)
     for part in _limited(source.parts(), request["seconds"]):
         with noting(notes):

@@ -68,6 +68,13 @@ class Progressed:
 
 
 @dataclass(frozen=True, slots=True)
+class Noted:
+    """Something that a person should know of the run, in one line."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting:
     """The run waits: for Kafka or Redis until its patience ends, or for a first or next result.
 
@@ -101,4 +108,4 @@ class Finished:
     totals: Mapping[str, Any] = field(default_factory=dict)
 
 
-Event = Extracted | Planned | Progressed | Waiting | DocumentEnded | Finished
+Event = Noted | Extracted | Planned | Progressed | Waiting | DocumentEnded | Finished

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from dragoman_producer.manifest import sql
@@ -26,32 +28,48 @@ class Outputs:
         return self._manifest.one(sql.WAS_WRITTEN, row) is not None
 
     def check(self, output: Path, source: Path) -> None:
-        """Make the folder of an output. Raises Refused and OSError."""
+        """Make the folder of an output that can be there. Raises Refused and OSError."""
         self._check_inside(output)
         output.parent.mkdir(parents=True, exist_ok=True)
         if is_source(output, source):
             raise Refused("collision", "its output would replace it; give another --out")
         if output.is_dir():
             raise Refused("collision", f"its output, {shown(str(output))}, is a folder")
-        if not self._request.overwrite and not self._may_replace(output):
-            raise Refused(
-                "collision",
-                f"{shown(str(output))} was changed by hand, or no run wrote it;"
-                " move it, or give --overwrite",
-            )
 
-    def publish(self, temporary: Path, output: Path, sha256: str | None) -> None:
-        """Put a file with this digest in the place of an output. Raises Refused, NoSpace, OSError.
+    def collision(self, output: Path) -> Refused | None:
+        """Return why an output must stay: no run wrote what it holds."""
+        if self._request.overwrite or not os.path.lexists(output):
+            return None
+        if self._is_ours(output, sha256_of(output)):
+            return None
+        detail = f"{shown(str(output))} was changed by hand, or no run wrote it"
+        return Refused("collision", f"{detail}; move it, or give --overwrite")
 
-        The digest is stored before: after a crash in between the file is known as ours.
+    def recover(self, report: Path) -> None:
+        """Take the outputs of a report as ours if the manifest knows of none: it was lost."""
+        if self._manifest.one(sql.WRITTEN_PATHS) is not None:
+            return
+        with self._manifest.writing() as db:
+            db.executemany(sql.ADD_WRITTEN, _reported(report))
+
+    def publish(self, temporary: Path, output: Path, sha256: str | None) -> bool:
+        """Put a file with this digest in the place of an output, unless its bytes are there.
+
+        Return whether they were not. Raises Refused, NoSpace and OSError. The digest is stored
+        before: after a crash in between the file is known as ours.
         """
         self._check_inside(output)
+        there = sha256_of(output)
+        if there != sha256 and (why := self.collision(output)) is not None:
+            raise why
         row = (self._name(output), sha256)
         with self._manifest.writing() as db:
             db.execute(sql.ADD_WRITTEN, row)
-        temporary.replace(output)
+        if there != sha256:
+            temporary.replace(output)
         with self._manifest.writing(lazily=True) as db:
             db.execute(sql.DROP_OTHERS_WRITTEN, row)
+        return there != sha256
 
     def remember(self, path: Path) -> None:
         """Record a file of a review, so that no run reads it as a source. Raises NoSpace."""
@@ -79,9 +97,6 @@ class Outputs:
                 "outside", f"its output, {where}, would be outside of the folder of outputs"
             )
 
-    def _may_replace(self, output: Path) -> bool:
-        return not os.path.lexists(output) or self._is_ours(output, sha256_of(output))
-
     def _is_ours(self, output: Path, sha256: str | None) -> bool:
         """Return whether a run wrote what an output holds."""
         row = (self._name(output), sha256)
@@ -89,3 +104,13 @@ class Outputs:
 
     def _name(self, output: Path) -> str | bytes:
         return stored(str(output.relative_to(self._request.out)))
+
+
+def _reported(report: Path) -> Iterator[tuple[str, str]]:
+    """Yield path and digest of the outputs of a report; none of a file that is no report."""
+    try:
+        documents = json.loads(report.read_bytes())["documents"]
+        found = [(each["output"], each["sha256"]) for each in documents]
+    except (OSError, ValueError, LookupError, TypeError):
+        return
+    yield from (pair for pair in found if all(isinstance(each, str) for each in pair))

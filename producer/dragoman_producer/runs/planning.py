@@ -70,7 +70,7 @@ class Planner:
         count = self._manifest.number
         segments = count(
             sql.COUNT_OCCURRENCES,
-            (self._run, target.lang),
+            (self._run, target.lang, target.number),
         )
         unique = count(sql.COUNT_WANTED)
         missing, characters = self._manifest.one(
@@ -140,7 +140,7 @@ class Planner:
         db.execute(sql.EMPTY_WANTED)
         db.execute(
             sql.WANT_SEGMENTS,
-            (self._run, target.lang),
+            (self._run, target.lang, target.number),
         )
 
     def _forget(self, target: Target) -> None:

@@ -14,6 +14,7 @@ from dragoman_documents.codec import Options
 from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.runs.batching import Glossary, cut_context, parts
+from dragoman_producer.runs.configuration import CONFIGURATION, keys_of
 from dragoman_producer.runs.events import Event, Extracted
 from dragoman_producer.runs.extracting import Children, Refused
 from dragoman_producer.runs.frames import options_fields
@@ -23,7 +24,7 @@ from dragoman_producer.runs.selecting import Found, Selection
 
 UNSUPPORTED: Final = "unsupported_format"
 """Reason of a file whose name has no known format."""
-SKIPPED: Final = frozenset({UNSUPPORTED, "outside"})
+SKIPPED: Final = frozenset({UNSUPPORTED, CONFIGURATION, "outside"})
 """Reasons of files that are not to be read, and so are no failures."""
 
 
@@ -181,7 +182,7 @@ def question(
         source_lang=request.translation.source_lang,
         columns=reading.columns,
         fields=reading.fields,
-        keys=reading.keys,
+        keys=reading.keys or keys_of(source.name),
         in_place=reading.in_place,
         bilingual=reading.bilingual,
         headings=reading.headings,
@@ -189,7 +190,8 @@ def question(
         site=site,
     )
     return {
-        "path": str(source.absolute()), "format": format_name, "options": options_fields(options)
+        "path": str(source.absolute()), "format": format_name, "options": options_fields(options),
+        "named": bool(reading.columns or reading.fields or reading.keys),
     }  # fmt: skip
 
 

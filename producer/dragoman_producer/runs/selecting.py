@@ -16,6 +16,7 @@ from typing import Final
 from dragoman_documents.markup.anchors.settings import AnchorSettings
 from dragoman_documents.recognition import SITED, format_of
 from dragoman_documents.site_recognition import Recognized, Sites
+from dragoman_producer.runs.configuration import CONFIGURATION, is_configuration
 from dragoman_producer.runs.events import SiteFound
 from dragoman_producer.runs.other_runs import outputs_in
 from dragoman_producer.runs.paths import shown
@@ -55,6 +56,8 @@ class Found:
     format: str | None = None
     site: str | None = None
     """The site whose Markdown it is; None: of a format that is the same in all, or of no site."""
+    named: bool = False
+    """Whether the user named this very file."""
     reason: str | None = None
     """Why it is not translated; None if it is."""
     detail: str | None = None
@@ -106,7 +109,7 @@ class Selection:
         if path.is_dir():
             yield from self._folder(path, path, {})
         elif path.exists() or path.is_symlink():
-            yield Found(path, path.name)
+            yield Found(path, path.name, named=True)
         elif _MAGIC & set(str(path)):
             yield from self._globbed(path)
         else:
@@ -203,11 +206,20 @@ class Selection:
             suffix = PurePosixPath(found.path).suffix.lower()
             detail = _CONVERT.get(suffix, "no format is known for its name; give --format")
             return Found(found.source, found.path, reason="unsupported_format", detail=detail)
+        if is_configuration(found.path) and not (found.named or self._is_named(found.path)):
+            detail = "its name is that of configuration; name it as a PATH to translate it"
+            return Found(found.source, found.path, reason=CONFIGURATION, detail=detail)
         known = site.name if site is not None and name in SITED else None
         if (anchors := self._anchors.of(name, site)) is not None:
             config = _near(site.config) if known and site and site.config else None
             self._found[SiteFound(known, config, anchors.ids)] += 1
         return Found(found.source, found.path, name, known)
+
+    def _is_named(self, path: str) -> bool:
+        """Return whether `--include` or `--format` names a file without wildcards."""
+        reading = self._request.reading
+        given = (*reading.include, *(each.rpartition("=")[0] for each in reading.formats))
+        return any(each in {path, path.rpartition("/")[2]} for each in given)
 
     def _ignores_case(self) -> bool:
         """Return whether names that differ in case alone are one file in the folder of outputs."""

@@ -6,7 +6,7 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,17 +16,17 @@ from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.runs.batching import Glossary
 from dragoman_producer.runs.chosen import Reading, in_no_document
-from dragoman_producer.runs.events import DocumentEnded, Event, Finished, Planned
+from dragoman_producer.runs.events import DocumentEnded, Event, Finished, Noted, Planned
 from dragoman_producer.runs.extracting import Children, Refused
 from dragoman_producer.runs.links import LinkCheck, Links, Pairs
 from dragoman_producer.runs.outputs import Outputs
 from dragoman_producer.runs.paths import loaded, shown
-from dragoman_producer.runs.planning import Need, PlannedJob, Planner
-from dragoman_producer.runs.reading import UNSUPPORTED, Reader
+from dragoman_producer.runs.planning import Need, PlannedJob, Planner, Target
+from dragoman_producer.runs.reading import Reader
 from dragoman_producer.runs.report import Report
 from dragoman_producer.runs.request import NothingNamed, Request, UnknownGlossary
 from dragoman_producer.runs.running import PATIENCE_S, Client, Runner
-from dragoman_producer.runs.selecting import MANIFEST, STATE_FOLDER, Found, Selection
+from dragoman_producer.runs.selecting import MANIFEST, REPORT, STATE_FOLDER, Found, Selection
 from dragoman_producer.runs.stopping import Stop
 from dragoman_producer.runs.stored_terms import StoredTerms
 from dragoman_producer.runs.writing import Writer
@@ -40,7 +40,7 @@ async def run_documents(
     stop: Stop | None = None,
     patience_s: float = PATIENCE_S,
     seconds_per_file: int | None = None,
-) -> AsyncIterator[Event]:
+) -> AsyncGenerator[Event]:
     """Translate documents, and yield what happens; the last event is Finished.
 
     Closing the iterator cancels the run; what is stored stays. Raises UnknownGlossary,
@@ -110,6 +110,7 @@ class _Run:
         self._emit = emit
         self._stop = stop
         self._id = secrets.token_hex(4)
+        Outputs(request, manifest).recover(request.out / REPORT)
         langs = [lang for (lang,) in manifest.rows(sql.TARGET_LANGS)]
         self._selection = Selection(request, langs, Outputs(request, manifest).wrote)
         self._reader = Reader(
@@ -130,6 +131,9 @@ class _Run:
 
     async def work(self) -> None:
         """Do the run; an outage or a full disk ends it with what is done by then."""
+        if (aside := self._manifest.replaced) is not None:
+            name = f"it is kept as {aside.name}"
+            self._emit(Noted(f"the manifest could not be read and is begun anew; {name}"))
         await self._reader.read_all(self._selection)
         self._check_names()
         planned = self._plan()
@@ -214,11 +218,11 @@ class _Run:
     def _plan(self) -> Planned:
         """Plan the jobs of all targets; return and emit what there is to do."""
         needs: list[Need] = []
+        documents = sum(len(self._writer.files(target)) for target in self._planner.targets)
         for target in self._planner.targets:
-            needs.append(self._planner.need(target))
+            needs.append(self._need(target))
             if not self._request.dry_run:
                 self._planner.plan(target)
-        documents = sum(len(self._writer.files(target)) for target in self._planner.targets)
         missing = sum(need.missing for need in needs)
         planned = Planned(
             documents,
@@ -232,6 +236,20 @@ class _Run:
         )
         self._emit(planned)
         return planned
+
+    def _need(self, target: Target) -> Need:
+        """Return what a target needs, without the documents that collide with other files.
+
+        A refresh forgets translations, so that these are looked for before it.
+        """
+        is_anew = self._request.translation.memory == "refresh"
+        if is_anew and not self._request.dry_run:
+            self._writer.refuse_collisions(target)
+        need = self._planner.need(target)
+        looked = is_anew or self._request.dry_run or not need.missing
+        if not looked and self._writer.refuse_collisions(target):
+            return self._planner.need(target)
+        return need
 
     def _seconds_for(self, missing: int) -> float | None:
         """Return the seconds for segments at the rate of all earlier runs; None without any."""
@@ -291,7 +309,7 @@ class _Run:
         rows = list(
             self._manifest.rows(
                 sql.FILES_UNREAD,
-                (self._id, UNSUPPORTED),
+                (self._id,),
             )
         )
         for path, source in rows:

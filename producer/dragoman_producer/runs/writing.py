@@ -94,7 +94,7 @@ class Writer:
         """
         rows = self._manifest.rows(
             sql.FILES_OF_TARGET,
-            (self._run, target.lang),
+            (self._run, target.lang, target.number),
         )
         return [file for (file,) in rows]
 
@@ -124,6 +124,25 @@ class Writer:
                 self._end(document, output, "failed", _naming(refused, output))
         except OSError as error:
             self._end(document, output, "failed", _refused(error, output))
+
+    def refuse_collisions(self, target: Target) -> int:
+        """End the documents whose translations would be paid for, and then find no place.
+
+        Return their number.
+        """
+        refused = 0
+        if self._request.overwrite:
+            return refused
+        is_anew = self._request.translation.memory == "refresh"
+        number = target.number
+        given = (self._run, target.lang, number, number, is_anew)
+        for (file,) in list(self._manifest.rows(sql.FILES_MISSING, given)):
+            document = self.document(file, target)
+            output = output_of(self._request, document.path, target.lang)
+            if (why := self._outputs.collision(output)) is not None:
+                self._end(document, output, "failed", why)
+                refused += 1
+        return refused
 
     def interrupt(self, document: Document) -> None:
         """Record a document whose segments are not settled when the run ends."""
@@ -166,13 +185,14 @@ class Writer:
             if (poorer := self._poorer(document, output, tally)) is not None:
                 self._end(document, output, "failed", poorer, tally=tally)
                 return
-            self._outputs.publish(temporary, output, answer["sha256"])
+            is_new = self._outputs.publish(temporary, output, answer["sha256"])
         finally:
             temporary.unlink(missing_ok=True)
         left = self._left(document)
         status: Status = "partial" if tally.counts["source"] or left else "done"
         why = Refused(NOTHING_TRANSLATED, left) if left else None
-        self._end(document, output, status, why, tally=tally, sha256=answer["sha256"])
+        sha256 = answer["sha256"]
+        self._end(document, output, status, why, tally=tally, sha256=sha256, is_new=is_new)
 
     def _poorer(self, document: Document, output: Path, tally: Tally) -> Refused | None:
         """Return why an output must not take the place of the one that stands there."""
@@ -271,6 +291,7 @@ class Writer:
         *,
         tally: Tally | None = None,
         sha256: str | None = None,
+        is_new: bool = True,
     ) -> None:
         reason = refused.reason if refused else None
         if refused is None and tally is not None and not tally.counts["segments"]:
@@ -295,7 +316,7 @@ class Writer:
                 sql.PUT_OUTPUT,
                 (*key, stored(str(output)), *row, json.dumps(tally.counts), self._run),
             )
-        self._ended(document, output, status, reason, detail)
+        self._ended(document, output, status, reason, detail, is_new=is_new)
 
     def _ended(
         self,
