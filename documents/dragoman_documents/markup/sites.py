@@ -20,6 +20,17 @@ Ids = Literal["attributes", "comment", "html", "label", "none"]
 `(id)=`, or not at all."""
 
 
+class Anchors(NamedTuple):
+    """How the pages of a site get the ids of their sources."""
+
+    slugger: str
+    ids: Ids
+    comment: str = "{/* #%s */}"
+    """How an id is written if `ids` is `comment`."""
+    guesses: bool = False
+    """Whether a page that is full of ids shows that its renderer knows them."""
+
+
 class Site(NamedTuple):
     """What the Markdown of a site has beyond CommonMark and GitHub's extensions."""
 

@@ -31,8 +31,7 @@ from dragoman_documents.codec import (
     Segment,
 )
 from dragoman_documents.encodings import Notes, noting
-from dragoman_documents.markup.anchors.insertions import Anchors, Unverified, with_ids
-from dragoman_documents.markup.anchors.links import linked_page
+from dragoman_documents.markup.sites import Anchors
 from dragoman_documents.parts.source import Changed, Part, Source
 from dragoman_documents.putting_back import Spliced, Unwritable, put_back
 from dragoman_producer.runs import ignored
@@ -285,6 +284,8 @@ def _links(request: dict[str, Any]) -> Iterator[object]:
     codec, options = registry.codec(request["format"]), options_of(request["options"])
     _limit_time(request["seconds"])
     data, wants_ids = Path(request["path"]).read_bytes(), request["wants_ids"]
+    from dragoman_documents.markup.anchors.links import linked_page  # noqa: PLC0415  a parser
+
     page = linked_page(codec, data, options, Anchors(*request["anchors"]), wants_ids=wants_ids)
     yield {"links": page.links, "ids": None if page.ids is None else sorted(page.ids)}
 
@@ -324,6 +325,11 @@ def _give_ids(
     codec: Codec, spliced: Spliced, found: Extraction, options: Options, anchors: Anchors
 ) -> str | None:
     """Give the headings of an output the ids of its source; return why if they cannot have them."""
+    from dragoman_documents.markup.anchors.insertions import (  # noqa: PLC0415  a parser
+        Unverified,
+        with_ids,
+    )
+
     try:
         spliced.data = with_ids(codec, spliced, found, options, anchors)
     except Unverified as error:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from dragoman_documents.markup.anchors.insertions import Anchors
 from dragoman_documents.markup.anchors.resolving import Pages
 from dragoman_documents.markup.anchors.settings import AnchorSettings
+from dragoman_documents.markup.sites import Anchors
 from dragoman_documents.site_recognition import Sites
 from dragoman_producer.runs.extracting import Children, Refused
 from dragoman_producer.runs.paths import shown

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from dragoman_documents.codec import LEFT
-from dragoman_documents.markup.anchors.insertions import Anchors
 from dragoman_documents.markup.anchors.settings import AnchorSettings
+from dragoman_documents.markup.sites import Anchors
 from dragoman_documents.site_recognition import Sites
 from dragoman_producer.counted import counted
 from dragoman_producer.manifest import sql

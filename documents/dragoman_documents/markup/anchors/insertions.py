@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Final, NamedTuple
+from typing import Final
 
 from dragoman_documents.codec import Codec, DocumentError, Extraction, Options
 from dragoman_documents.encodings import expecting
@@ -18,7 +18,7 @@ from dragoman_documents.markup.anchors.headings import Heading, element_ids, hea
 from dragoman_documents.markup.anchors.pages import Insertion, inserted, layouts
 from dragoman_documents.markup.anchors.sluggers import SLUGGERS
 from dragoman_documents.markup.markdown.codec import Layout
-from dragoman_documents.markup.sites import Ids
+from dragoman_documents.markup.sites import Anchors
 from dragoman_documents.putting_back import Spliced
 
 _MOSTLY: Final = 3
@@ -32,17 +32,6 @@ _PAIR: Final = re.compile(r"<g1></g1>\s?|<x1/>\s?")
 _LAST: Final = re.compile(r"\s?<x[0-9]+/>\Z")
 _BEHIND: Final = frozenset({"python-markdown", "goldmark", "kramdown-gfm", "kramdown", "pandoc"})
 """Sluggers whose renderers read a list of attributes behind closing number signs."""
-
-
-class Anchors(NamedTuple):
-    """How the pages of a site get the ids of their sources."""
-
-    slugger: str
-    ids: Ids
-    comment: str = "{/* #%s */}"
-    """How an id is written if `ids` is `comment`."""
-    guesses: bool = False
-    """Whether a page that is full of ids shows that its renderer knows them."""
 
 
 class Unverified(Exception):

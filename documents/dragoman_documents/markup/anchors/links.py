@@ -9,14 +9,13 @@ from typing import Final, NamedTuple
 from dragoman_documents.codec import Codec, Options
 from dragoman_documents.encodings import decoded
 from dragoman_documents.markup.anchors.headings import element_ids, headings, ids_of
-from dragoman_documents.markup.anchors.insertions import Anchors
 from dragoman_documents.markup.anchors.pages import layouts
 from dragoman_documents.markup.anchors.sluggers import SLUGGERS
 from dragoman_documents.markup.markdown.codec import Layout
 from dragoman_documents.markup.markdown.events import Block, link_targets, parsed
 from dragoman_documents.markup.markdown.front_matter import front_matter
 from dragoman_documents.markup.markdown.masking import masked
-from dragoman_documents.markup.sites import site
+from dragoman_documents.markup.sites import Anchors, site
 
 _LIKELY: Final = re.compile(rb"\]\([^()\s]*#|\]:[ \t]*\S*#|href\s*=\s*[\"']?[^\"'\s>]*#")
 _HREF: Final = re.compile(r"\bhref\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|\{[\"'`]([^\"'`]*)[\"'`]\})")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from dragoman_documents.markup.anchors.insertions import Anchors
+from dragoman_documents.markup.sites import Anchors
 from dragoman_documents.site_recognition import content
 
 _DEEPEST: Final = 4

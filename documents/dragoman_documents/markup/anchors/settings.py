@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 
-from dragoman_documents.markup.anchors.insertions import Anchors
 from dragoman_documents.markup.anchors.mkdocs import anchors_of
-from dragoman_documents.markup.sites import Ids, Site, site
+from dragoman_documents.markup.sites import Anchors, Ids, Site, site
 from dragoman_documents.site_recognition import Recognized, content
 
 CHOICES: Final = ("auto", "attributes", "comment", "html", "none")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_documents.markup.anchors.insertions import Anchors
 from dragoman_documents.markup.anchors.settings import AnchorSettings
+from dragoman_documents.markup.sites import Anchors
 from dragoman_documents.site_recognition import Sites
 
 LIST = "markdown_extensions: [attr_list, toc]\n"

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_documents.codec import Options
-from dragoman_documents.markup.anchors.insertions import Anchors, Unverified, with_ids
+from dragoman_documents.markup.anchors.insertions import Unverified, with_ids
 from dragoman_documents.markup.markdown.codec import CODECS
 from dragoman_documents.markup.notebooks import CODECS as NOTEBOOKS
-from dragoman_documents.markup.sites import NAMES, site
+from dragoman_documents.markup.sites import NAMES, Anchors, site
 from dragoman_documents.putting_back import put_back
 
 HTML = Anchors("github-slugger", "html", guesses=True)

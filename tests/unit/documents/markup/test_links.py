@@ -3,10 +3,10 @@
 import pytest
 
 from dragoman_documents.codec import Options
-from dragoman_documents.markup.anchors.insertions import Anchors
 from dragoman_documents.markup.anchors.links import Link, LinkedPage, linked_page
 from dragoman_documents.markup.anchors.resolving import Pages
 from dragoman_documents.markup.markdown.codec import CODECS
+from dragoman_documents.markup.sites import Anchors
 
 ANCHORS = Anchors("github-slugger", "attributes")
 
