@@ -17,7 +17,8 @@ Kind = Literal[
 """What a segment is in its document."""
 RemarkKind = Literal[
     "html", "directive", "shortcode", "attribute", "expression", "table", "front_matter", "message",
-    "name", "characters", "check", "option", "unmatched", "encoding",
+    "name", "characters", "plural", "language", "direction", "signature", "generated", "missing",
+    "time", "check", "option", "unmatched", "encoding",
 ]  # fmt: skip
 """What a remark is about."""
 LEFT: Final[frozenset[RemarkKind]] = frozenset(
@@ -120,7 +121,8 @@ class Remark:
     place: str
     """Of the first one, if there are several."""
     detail: str
-    kind: RemarkKind = "check"
+    kind: RemarkKind
+    """Remarks of one kind are one line of the report, with the detail of the first."""
     count: int = 1
 
 

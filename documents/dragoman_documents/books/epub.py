@@ -83,7 +83,9 @@ class EpubCodec:
             for segment in found
         ]
         missing = (each for each in package.files if each not in archive)
-        lacking = (Remark(name, f"the book lacks its file {each[:80]!a}") for each in missing)
+        lacking = (
+            Remark(name, f"the book lacks its file {each[:80]!a}", "missing") for each in missing
+        )
         others = (
             replace(remark, place=f"{file}, {remark.place}")
             for file, found in pages

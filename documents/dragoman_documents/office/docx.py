@@ -86,7 +86,7 @@ def _remark_contents(found: Found, part: Part) -> None:
     count = sum(1 for _ in _CONTENTS.finditer(part.data))
     if count:
         what = "a table of contents shows the source's headings until it is updated (in Word: F9)"
-        found.remarks.append(Remark("document", what, count=count))
+        found.remarks.append(Remark("document", what, "generated", count))
 
 
 def _headings(archive: Archive, types: dict[str, str]) -> dict[str, int]:

@@ -234,7 +234,7 @@ def add_charts(
         copies = _copies(part, number(name), {each.start for each in slots}) if data else []
         found.add(part, [*((slot,) for slot in slots), *copies])
         if copies and any(".xls" in each.lower() for each in related(archive, name).values()):
-            found.remark(f"chart {number(name)}", _SHEET)
+            found.remark(f"chart {number(name)}", _SHEET, "generated")
 
 
 def _copies(part: Part, chart: int, known: set[int]) -> list[tuple[Slot, ...]]:
@@ -273,4 +273,5 @@ def add_title(found: Found, archive: Archive) -> None:
 def remark_signature(found: Found, archive: Archive) -> None:
     """Add a remark if the document is signed."""
     if any(name.startswith("_xmlsignatures/") for name in archive.names):
-        found.remark("document", "the digital signature no longer fits once it is translated")
+        detail = "the digital signature no longer fits once it is translated"
+        found.remark("document", detail, "signature")

@@ -78,7 +78,7 @@ class Found:
         self.parts.append(part)
         self.slots += slots
 
-    def remark(self, place: str, detail: str, kind: RemarkKind = "check") -> None:
+    def remark(self, place: str, detail: str, kind: RemarkKind) -> None:
         """Add something a person should know."""
         self.remarks.append(Remark(place, detail, kind))
 
@@ -172,7 +172,8 @@ def _skeleton(archive: Archive, found: Found) -> str:
 
 def _direction(options: Options, segments: Sequence[Segment]) -> Iterator[Remark]:
     if segments and options.target_lang.split("-", maxsplit=1)[0] in _RIGHT_TO_LEFT:
-        yield Remark("document", "paragraphs are not set from right to left; do it in its program")
+        detail = "paragraphs are not set from right to left; do it in its program"
+        yield Remark("document", detail, "direction")
 
 
 @dataclass(frozen=True, slots=True)

@@ -257,7 +257,7 @@ def _remarks(text: str, cues: Sequence[Cue]) -> Iterator[Remark]:
     if odd:
         line = text.count("\n", 0, odd[0]) + 1
         detail = "these times are not written as players expect; the line stays as it is"
-        yield Remark(f"line {line}", detail, count=len(odd))
+        yield Remark(f"line {line}", detail, "time", len(odd))
 
 
 def _broken(text: str, unit: Unit, part: str, cue: Parted, newline: str = "\n") -> str:

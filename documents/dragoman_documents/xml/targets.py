@@ -107,7 +107,9 @@ def set_language(read: Read, holder: Element, name: str, language: str) -> None:
     if there and not _same(there, language):
         read.remarks.append(
             Remark(
-                "file", f"its targets are in {there}; it is translated to {language} all the same"
+                "file",
+                f"its targets are in {there}; it is translated to {language} all the same",
+                "language",
             )
         )
     place = attribute_place(read.data, holder, name)

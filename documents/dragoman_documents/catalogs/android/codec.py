@@ -96,7 +96,7 @@ def _add_items(read: Read, element: Element, name: str) -> None:
         _add(read, item, f"{name}.{item.attributes.get('quantity', number)}")
     if element.name == "plurals":
         detail = "its forms are translated as they are; check those that the language needs"
-        read.remarks.append(Remark(name, detail))
+        read.remarks.append(Remark(name, detail, "plural"))
 
 
 def _add(read: Read, element: Element, place: str) -> None:

@@ -72,7 +72,8 @@ class XcStrings:
         remarks: list[Remark] = []
         entries: list[_Entry] = []
         if language.text == options.target_lang:
-            remarks.append(Remark("file", f"its source language is {language.text} itself"))
+            detail = f"its source language is {language.text} itself"
+            remarks.append(Remark("file", detail, "language"))
         else:
             entries = list(_entries(strings, language.text, options, remarks))
         return Extraction(

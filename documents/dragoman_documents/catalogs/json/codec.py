@@ -210,7 +210,7 @@ class Json:
                         if not value.segments and value.message is None:
                             remarks.append(Remark(_place(found[place]), NO_MESSAGE, "message"))
                 if selected and has_count(run):
-                    remarks.append(Remark(_place(run[0]), _NO_MESSAGE))
+                    remarks.append(Remark(_place(run[0]), _NO_MESSAGE, "plural"))
             index += len(run) or 1
 
     def _remarks(
@@ -220,10 +220,10 @@ class Json:
         if self.plural_keys and needs_more_forms(options):
             for each in values:
                 if isinstance(each, _Value) and isinstance(each.message, Intervals):
-                    yield Remark(_place(each.string), MORE_FORMS)
+                    yield Remark(_place(each.string), MORE_FORMS, "plural")
             for string in old_plurals(found):
                 if self._is_selected(string, options):
-                    yield Remark(_place(string), MORE_FORMS)
+                    yield Remark(_place(string), MORE_FORMS, "plural")
 
     def _locale(self, found: Sequence[String]) -> tuple[int, int] | None:
         """Return where the language of the texts is."""

@@ -110,9 +110,11 @@ def _header(found: Iterable[Entry]) -> Header:
 def _remarks(header: Header, forms: Plurals, lang: str) -> Iterator[Remark]:
     language = header.field("Language").replace("_", "-")
     if language and language.split("-")[0].lower() != lang.split("-", maxsplit=1)[0].lower():
-        yield Remark("header", f"the header's Language is {language}, the target is {lang}")
+        detail = f"the header's Language is {language}, the target is {lang}"
+        yield Remark("header", detail, "language")
     if not forms.fits:
-        yield Remark("header", f"the header's Plural-Forms are not those of {lang}")
+        detail = f"the header's Plural-Forms are not those of {lang}"
+        yield Remark("header", detail, "plural")
 
 
 def _left_over(found: Iterable[Entry], text: str, forms: Plurals) -> Iterator[Remark]:
@@ -125,9 +127,8 @@ def _left_over(found: Iterable[Entry], text: str, forms: Plurals) -> Iterator[Re
             form >= forms.rule.count and held.value for form, held in entry.msgstrs.items()
         ):
             line = entry.msgid.line if entry.msgid else 1
-            yield Remark(
-                f"line {line}", "forms beyond Plural-Forms are removed when it is translated"
-            )
+            detail = "forms beyond Plural-Forms are removed when it is translated"
+            yield Remark(f"line {line}", detail, "plural")
 
 
 def _skeleton(text: str, lines: Iterable[Token], found: Iterable[Entry], header: Header) -> str:

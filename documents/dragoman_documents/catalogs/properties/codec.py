@@ -132,7 +132,7 @@ class KeyValueCodec:
                 detail = NO_MESSAGE if has_arms(each.entry.value) else NO_CHOICE
                 yield Remark(each.entry.key, detail, "message")
             elif isinstance(each.message, Choice) and needs_more_forms(options):
-                yield Remark(each.entry.key, MORE_FORMS)
+                yield Remark(each.entry.key, MORE_FORMS, "plural")
 
     def _is_message(self, value: str) -> bool:
         return has_arms(value) or (self.message_format and has_choice(value))

@@ -127,7 +127,7 @@ def _units(
             if is_text(each.text):
                 yield place, each
         if plural and has_count(members):
-            remarks.append(Remark(place_of(members[0].path[:-1]), _NO_MESSAGE))
+            remarks.append(Remark(place_of(members[0].path[:-1]), _NO_MESSAGE, "plural"))
 
 
 def _extraction(

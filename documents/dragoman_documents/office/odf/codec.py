@@ -71,7 +71,8 @@ def _found(archive: Archive, options: Options, *, kind: str, label: str) -> Foun
         title = next(part.root.descendants("dc:title"), None)
         found.add(part, [(slot,) for slot in text_slot(part, title, "title", "title")])
     if "META-INF/documentsignatures.xml" in archive:
-        found.remark("document", "the digital signature no longer fits once it is translated")
+        detail = "the digital signature no longer fits once it is translated"
+        found.remark("document", detail, "signature")
     return found
 
 

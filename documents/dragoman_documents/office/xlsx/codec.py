@@ -89,7 +89,8 @@ def _found(archive: Archive, options: Options) -> Found:
     add_title(book, archive)
     remark_signature(book, archive)
     if any(of_type(types, "pivotCacheDefinition+xml")):
-        book.remark("document", "its pivot tables name columns by their headers; set them up again")
+        detail = "its pivot tables name columns by their headers; set them up again"
+        book.remark("document", detail, "generated")
     return book
 
 
