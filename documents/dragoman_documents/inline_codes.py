@@ -54,19 +54,20 @@ def composed(
             continue
         if texts:
             _add_texts(texts, parts, codes, escape)
-        if isinstance(piece, Closing):
-            if not opened:
-                raise ValueError("a pair of inline codes is closed that was not opened")
-            parts.append(f"</g{opened.pop()}>")
+        if isinstance(piece, Single):
+            _add_single(piece.code, parts, codes)
         elif isinstance(piece, Opening):
             codes.append(InlineCode(piece.opening, piece.closing))
             opened.append(len(codes))
             parts.append(f"<g{len(codes)}>")
         else:
-            _add_single(piece.code, parts, codes)
+            if not opened:
+                raise ValueError("a pair of inline codes is closed that was not opened")
+            parts.append(f"</g{opened.pop()}>")
     if opened:
         raise ValueError("a pair of inline codes is not closed")
-    _add_texts(texts, parts, codes, escape)
+    if texts:
+        _add_texts(texts, parts, codes, escape)
     return "".join(parts), tuple(codes)
 
 

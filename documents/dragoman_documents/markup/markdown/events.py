@@ -71,7 +71,6 @@ class Block:
 def parsed(source: bytes) -> list[Block | Html]:
     """Return the blocks with text, in order."""
     reader = _Reader(source)
-    text = source.decode()
     read = {
         "Text": reader.text,
         "Start": reader.start,
@@ -80,13 +79,15 @@ def parsed(source: bytes) -> list[Block | Html]:
         "Html": reader.ignore,
         "TaskListMarker": reader.ignore,
     }
-    for each, place in _MARKDOWN.events_with_range(text):
-        event: Any = each
-        if isinstance(event, str):
-            reader.border(event, place["start"], place["end"])
+    single = reader.single
+    event: Any
+    for event, place in _MARKDOWN.events_with_range(source.decode()):
+        start, end = place.values()
+        if type(event) is str:
+            reader.border(event, start, end)
         else:
             name, value = event.popitem()
-            read.get(name, reader.single)(value, place["start"], place["end"])
+            read.get(name, single)(value, start, end)
     reader.flush()
     return reader.found
 

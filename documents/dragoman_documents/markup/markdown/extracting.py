@@ -47,6 +47,7 @@ from dragoman_documents.markup.markdown.units import Unit, units
 from dragoman_documents.markup.sites import site
 from dragoman_documents.splicing import skeleton
 
+_CLOSING: Final = Closing()
 _PREFIX: Final = re.compile(rb"[ \t>]*")
 _CANONICAL: Final = {"_": "*", "__": "**"}
 _IN_ANGLES: Final = re.compile(r"<((?:https?|ftp)://[^<>]*)>")
@@ -272,11 +273,8 @@ class Extracting:
             )
 
     def _add_unit(self, unit: Unit, within: Sequence[Title]) -> None:
-        first = len(self.slots)
-        self._inner.update(range(first, first + len(within)))
         place = self._place(unit.start)
-        self._add_titles(within)
-        inner = tuple(_inner(unit, within, first, self.source)) if within else ()
+        inner = self._add_inner(unit, within) if within else ()
         self.slots.append(Slot(unit.start, unit.end, unit, inner))
         text, codes = _composed(unit.tokens, self.source)
         if codes or unit.wrap[0]:
@@ -284,6 +282,12 @@ class Extracting:
         kind, above = unit.block.kind, self._above()
         doubled = can_follow(unit)
         self.segments.append(Segment(text, place, kind, codes, headings=above, doubled=doubled))
+
+    def _add_inner(self, unit: Unit, within: Sequence[Title]) -> tuple[InnerTitle, ...]:
+        first = len(self.slots)
+        self._inner.update(range(first, first + len(within)))
+        self._add_titles(within)
+        return tuple(_inner(unit, within, first, self.source))
 
     def _add_heading(self, block: Block) -> None:
         text = "".join(token.text if token.kind == "text" else " " for token in block.tokens)
@@ -342,7 +346,7 @@ def _pieces(tokens: Sequence[Token], source: bytes) -> Iterator[Piece]:
 def _code(index: int, tokens: Sequence[Token], closings: Mapping[int, str], source: bytes) -> Piece:
     token = tokens[index]
     if token.kind == "close":
-        return Closing()
+        return _CLOSING
     raw = source[token.start : token.end].decode()
     if token.kind == "open":
         return Opening(raw, closings[index])

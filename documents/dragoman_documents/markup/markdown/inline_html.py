@@ -25,7 +25,7 @@ _UNTRANSLATED: Final = re.compile(
 
 def with_pairs(tokens: list[Token]) -> list[Token]:
     """Return the tokens with HTML tags as pairs and single codes; code elements become one code."""
-    if not any(token.kind == "html" for token in tokens):
+    if "html" not in [token.kind for token in tokens]:
         return tokens
     pairing = _Pairing(tokens, list(tokens))
     for index, token in enumerate(tokens):

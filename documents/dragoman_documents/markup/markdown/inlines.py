@@ -35,10 +35,14 @@ _INLINE: Final = re.compile(
 )
 _BRACES: Final = frozenset({"span", "after", "before"})
 """In MDX braces are expressions."""
+_ADDRESS: Final = rb"tps?://[^\s<>\"'`\\()\[\]{}|*_~^%:]*[*_~^%:]"
 _LIKELY: Final = re.compile(
-    rb"!?\[\[|\[[\^@\-]|\][\[{]|\{|:[A-Za-z+\-]|~|\^|\*\||%%|\$\{|\\[(\[]|(?:https?|ftp)://"
+    rb"!\[\[|\[[\[\^@\-]|\][\[{]|\{(?:[*!]|[ ]?[#.:]|[^{}\r\n=]*=|[A-Za-z][\w:+\-]*\}`)"
+    rb"|:(?:[A-Za-z][\w+\-]*|[+\-]1):|~[^\s~]|\^(?:\[|[^\s^])|\*\||%%|\$\{|\\[(\[]"
+    rb"|h(?=t" + _ADDRESS + rb")|f(?=" + _ADDRESS + rb")"
 )
-"""The beginning of one of them: without groups it is found several times faster."""
+"""The beginning of one of them. Each branch begins with a character of its own: the search skips to
+those, which is several times faster."""
 _DEFINED: Final = re.compile(
     rb"""
     ^(?P<prefix>[ \t>]* (?:(?:[-*+]|[0-9]+[.)])[ \t]+)*)

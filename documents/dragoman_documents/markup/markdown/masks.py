@@ -130,6 +130,11 @@ class Masks:
         self.attributes.sort(key=lambda each: each.start)
         self._starts = [each.start for each in self.marks]
 
+    def any_within(self, start: int, end: int) -> bool:
+        """Return whether a mark begins in a range."""
+        index = bisect_left(self._starts, start)
+        return index < len(self._starts) and self._starts[index] < end
+
     def within(self, start: int, end: int) -> Iterator[Mark]:
         """Yield the marks that begin in a range, in order."""
         for index in range(bisect_left(self._starts, start), len(self.marks)):

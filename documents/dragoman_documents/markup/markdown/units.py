@@ -40,8 +40,8 @@ class Unit(NamedTuple):
 
 def units(block: Block, masks: Masks) -> Iterator[Unit]:
     """Yield what is translated of a block, in order."""
-    tokens = with_pairs(_with_marks(block.tokens, masks))
-    yield from _lettered(tokens, block, masks.source)
+    tokens = _with_marks(block.tokens, masks)
+    return _lettered(with_pairs(tokens), block, masks.source)
 
 
 def has_lines(block: Block) -> bool:
@@ -64,8 +64,7 @@ class _Code(NamedTuple):
 def _with_marks(tokens: list[Token], masks: Masks) -> list[Token]:
     """Return the tokens with addresses and hidden syntax as codes and pairs."""
     start, end = tokens[0].start, tokens[-1].end
-    marked = next(masks.within(start, end), None) is not None
-    if not marked and masks.source.find(b"://", start, end) < 0:
+    if not masks.any_within(start, end) and masks.source.find(b"://", start, end) < 0:
         return tokens
     made: list[Token] = []
     kinds: dict[int, Mark] = {}
@@ -289,15 +288,17 @@ def _labelled(unit: Unit, opening: Token, closing: Token, source: bytes) -> Unit
 
 
 def _is_blank(token: Token) -> bool:
-    return token.kind in ("soft", "hard", "line") or (
-        token.kind == "text" and not token.text.strip(_BLANKS)
-    )
+    if token.kind == "text":
+        return not token.text.strip(_BLANKS)
+    return token.kind in ("soft", "hard", "line")
 
 
 def _stripped(token: Token, source: bytes, *, left: bool) -> Token:
+    if token.kind != "text" or token.text[0 if left else -1] not in _BLANKS:
+        return token
     stripped = token.text.lstrip(_BLANKS) if left else token.text.rstrip(_BLANKS)
     removed = len(token.text) - len(stripped)
-    if token.kind != "text" or not removed or not _is_literal(token, source):
+    if not _is_literal(token, source):
         return token
     start, end = (token.start + removed, token.end) if left else (token.start, token.end - removed)
     return Token("text", start, end, stripped)
