@@ -10,6 +10,8 @@ from typing import Final, NamedTuple
 from dragoman_documents.codec import InlineCode
 
 _TAG: Final = re.compile(r"<(/?)([gx])([1-9][0-9]{0,5})(/?)>")
+_NUMBER: Final = re.compile(r"<[gx]([1-9][0-9]{0,5})/?>")
+_NUMBERS: Final = [str(number) for number in range(1, 100)]
 LOOKALIKE: Final = re.compile(r"<\s{0,3}/?\s{0,3}[gxGX]\s{0,3}[0-9]{1,6}\s{0,3}/?\s{0,3}>")
 """Text of a document that a reader could take for one of our tags; it becomes a code itself."""
 
@@ -66,8 +68,7 @@ def composed(
             parts.append(f"</g{opened.pop()}>")
     if opened:
         raise ValueError("a pair of inline codes is not closed")
-    if texts:
-        _add_texts(texts, parts, codes, escape)
+    _add_texts(texts, parts, codes, escape)
     return "".join(parts), tuple(codes)
 
 
@@ -155,6 +156,16 @@ def fits(text: str, codes: Sequence[InlineCode]) -> bool:
         elif not opened or opened.pop() != match[3]:
             return False
     return len(seen) == expected and not opened
+
+
+def is_in_order(text: str, codes: Sequence[InlineCode]) -> bool:
+    """Return whether the tags of a translation that fits are numbered in their order.
+
+    Then it is `composed` of its own pieces, if no text looks like a tag.
+    """
+    numbers = _NUMBER.findall(text)
+    tags = len(codes) + sum(code.closing is not None for code in codes)
+    return numbers == _NUMBERS[: len(codes)] and len(LOOKALIKE.findall(text)) == tags
 
 
 def same_tags(source: str, target: str) -> bool:

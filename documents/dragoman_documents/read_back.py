@@ -15,7 +15,7 @@ from dragoman_documents.codec import (
     Segment,
 )
 from dragoman_documents.encodings import expecting
-from dragoman_documents.inline_codes import composed, fits, pieces, plain
+from dragoman_documents.inline_codes import composed, fits, is_in_order, pieces, plain
 
 
 class SkeletonDiffers(Exception):
@@ -105,6 +105,8 @@ def renumbered(text: str, segment: Segment) -> str:
     Raises ValueError if the tags do not fit.
     """
     if not segment.codes and "<" not in text:
+        return text
+    if fits(text, segment.codes) and is_in_order(text, segment.codes):
         return text
     return composed(pieces(text, segment.codes))[0]  # a text like one of our tags becomes a code
 

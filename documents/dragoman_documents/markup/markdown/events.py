@@ -82,7 +82,7 @@ def parsed(source: bytes) -> list[Block | Html]:
     single = reader.single
     event: Any
     for event, place in _MARKDOWN.events_with_range(source.decode()):
-        start, end = place.values()
+        start, end = place["start"], place["end"]
         if type(event) is str:
             reader.border(event, start, end)
         else:

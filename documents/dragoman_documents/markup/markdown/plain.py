@@ -9,15 +9,21 @@ from typing import Final, NamedTuple
 from dragoman_documents.codec import InlineCode
 from dragoman_documents.inline_codes import plain
 from dragoman_documents.markup.markdown.parts import ADDRESS, DELIMITERS
-from dragoman_documents.markup.markdown.spelled import MARK, between_marks, joined, unmarked
+from dragoman_documents.markup.markdown.spelled import (
+    MARK,
+    ShortLinks,
+    between_marks,
+    joined,
+    unmarked,
+)
 from dragoman_documents.spelling import Kept, Spelling
 from dragoman_text.spans import has_letters
 
 _NUMBER: Final = "[1-9][0-9]{0,5}"
 _PLAIN: Final = re.compile(
     r"(?=[^\W\d_]|<[gx])(?!(?:import|export)\b)"
-    r"(?:[^\\`*\[\]|~_<&:$%^{}#=!(\r\n\v\f]++"
-    r"|!(?!<|\Z)|(?<!>)\(|(?<!>):(?=[ ]|\Z)|&(?=[ ])|%(?!%)|#(?=\w)|(?<=[^\W_])_(?=[^\W_])"
+    r"(?:[^\\`*\[\]|~_<&:$%^{}#=!\r\n\v\f]++"
+    r"|!(?!<)|:(?=[ ]|\Z)|&(?=[ ])|%(?!%)|#(?=\w)|(?<=[^\W_])_(?=[^\W_])"
     rf"|<g{_NUMBER}>(?!</)|</g{_NUMBER}>|<x{_NUMBER}/>)*+(?<![ \t])"
 )
 """A text with tags and without a character that could be syntax where it stands."""
@@ -25,6 +31,8 @@ _TAG: Final = re.compile(rf"<(g{_NUMBER}|/g{_NUMBER}|x{_NUMBER}/)>")
 _PAIR: Final = re.compile(r"<g([0-9]+)>.*?</g\1>")
 _TIGHT: Final = re.compile(r"(?<=[\w>])<g|<g[0-9]+>(?![^\W_])|(?<![^\W_])</g|</g[0-9]+>(?=[\w<])")
 """A tag whose delimiter might not open or close there."""
+_BEHIND: Final = re.compile("[/0-9]>[:(]")
+"""A tag, and what could be a target behind it."""
 _OF_LINES: Final = re.compile(r"^\\|[\r\n]")
 """A code that is a line break, or has one."""
 
@@ -59,17 +67,24 @@ class Plain(NamedTuple):
 
 
 def written(
-    text: str, codes: Sequence[InlineCode], spelling: Spelling | None, *, outermost: bool
+    text: str,
+    codes: Sequence[InlineCode],
+    spelling: Spelling | None,
+    links: ShortLinks,
+    *,
+    outermost: bool,
 ) -> str | None:
     """Return how a translation is written, with line breaks between marks; None if in doubt.
 
     Without a `spelling` its source is spelled as it is. `outermost`: a unit of a whole block.
     """
-    if not _PLAIN.fullmatch(text) or not (spelling is None or spelling.has_breaks_alone):
+    if not _PLAIN.fullmatch(text) or (spelling and (links or not spelling.has_breaks_alone)):
         return None
     if not codes and spelling is None:
         return text if "<" not in text and has_letters(text) else None
-    parts = _rendered(text, codes) if _are_plain(text, codes, outermost=outermost) else None
+    parts = None
+    if _are_plain(text, codes, outermost=outermost):
+        parts = _rendered(text, codes, links)
     if parts is None:
         return None
     if spelling is not None:
@@ -92,6 +107,8 @@ def _are_plain(text: str, codes: Sequence[InlineCode], *, outermost: bool) -> bo
     """Return whether these codes are syntax wherever they stand in this text."""
     delimits = False
     for code in codes:
+        if (code.closing or code.opening)[-1] == "]" and _BEHIND.search(text):
+            return False
         if code.closing is not None:
             delimits |= code.opening in DELIMITERS or code.closing in DELIMITERS
         elif _OF_LINES.search(code.opening) or ADDRESS.match(code.opening):
@@ -101,7 +118,7 @@ def _are_plain(text: str, codes: Sequence[InlineCode], *, outermost: bool) -> bo
     return text[0].isalpha() or has_letters(_TAG.sub("", _PAIR.sub("", text)))
 
 
-def _rendered(text: str, codes: Sequence[InlineCode]) -> list[str] | None:
+def _rendered(text: str, codes: Sequence[InlineCode], links: ShortLinks) -> list[str] | None:
     """Return texts and codes, by turns; None if the tags do not fit."""
     raws: dict[str, str] = {}
     for number, code in enumerate(codes, 1):
@@ -114,6 +131,10 @@ def _rendered(text: str, codes: Sequence[InlineCode]) -> list[str] | None:
     if len(tags) != len(raws) or raws.keys() != set(tags) or not _nest(tags):
         return None
     parts[1::2] = [raws[tag] for tag in tags]
+    for at, tag in enumerate(tags) if links else ():
+        if tag[0] == "/" and (ends := links.get(raws[tag])) is not None:
+            inside = "".join(parts[2 * tags.index(tag[1:]) + 2 : 2 * at + 1])
+            parts[2 * at + 1] = ends.get(inside, raws[tag])
     return parts
 
 

@@ -63,14 +63,14 @@ def constructs(raw: bytes, defined: Collection[str], *, mdx: bool) -> list[Const
     """
     text = b"\n" + (raw.replace(b"\r", b"\n") if b"\r" in raw else raw)
     found: list[Construct] = []
-    if _CONSTRUCT.search(text) is not None:
-        matches = [match for match in _CONSTRUCT.finditer(text) if match.lastindex]
+    matches = [match for match in _CONSTRUCT.finditer(text) if match.lastindex]
+    if matches:
         found = sorted((match.lastindex or 0, match[match.lastindex or 0]) for match in matches)
     if mdx:
         found += [(_EXPRESSION, b"")] * (text.count(b"{") - text.count(b"\\{"))
     if text.rfind(b"\n") and len(options := _OPTION.findall(text)) > 1:
         found += sorted((_LINE_OF_OPTIONS, name) for name in options)
-    if b"]" in text:
+    if b"][" in text or (defined and b"]" in text):
         found += sorted((_REFERENCE, label.encode()) for label in _references(text, defined))
     return found
 

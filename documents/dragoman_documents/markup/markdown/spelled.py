@@ -188,15 +188,18 @@ def _kept(text: str, unit: SourceUnit) -> list[Kept]:
 _NOTHING: Final[frozenset[tuple[int, int]]] = frozenset()
 
 
+ShortLinks = Mapping[str, Mapping[str, str]]
+"""Links whose text is their label: per end that a translation needs, such as `][label]`, the
+source's text and how the link ended there: `]` or `][]`."""
+
+
 class SourceUnit(NamedTuple):
     """What the writing of a unit needs of its source."""
 
     spelling: Spelling
     labels: Collection[str]
     """Of the link definitions of the document, as labels are compared."""
-    short_links: Mapping[str, Mapping[str, str]]
-    """Of links whose text is their label: per end that a translation needs, such as `][label]`, the
-    source's text and how the link ended there: `]` or `][]`."""
+    short_links: ShortLinks
     raw: str = ""
     """Its text in the source, as it is spelled there."""
     extends_addresses: bool = False

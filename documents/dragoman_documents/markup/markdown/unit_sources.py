@@ -13,6 +13,7 @@ from dragoman_documents.markup.markdown.units import Unit
 from dragoman_documents.spelling import Spelling
 
 _NO_TEXT: Final = re.compile(r"<(?!\s)|\{")
+_NO_LINKS: Final[Mapping[str, Mapping[str, str]]] = {}
 AS_IT_IS: Final = Spelling(())
 
 
@@ -108,20 +109,13 @@ def _spelled_pieces(unit: Unit, source: bytes) -> Iterator[tuple[str, str]]:
         before = token.end
 
 
-def has_short_links(unit: Unit) -> bool:
-    """Return whether it has links whose text is their label."""
-    return any(token.kind == "close" and token.text for token in unit.tokens)
-
-
 def short_links(unit: Unit, source: bytes) -> Mapping[str, Mapping[str, str]]:
-    """Return the links whose text is their label.
-
-    Per end that a translation needs, such as `][label]`: the source's text and how the link ended
-    there, `]` or `][]`.
-    """
+    """Return the links of a unit whose text is their label."""
+    if not any(token.kind == "close" and token.text for token in unit.tokens):
+        return _NO_LINKS
     found: dict[str, dict[str, str]] = {}
     opened: list[Token] = []
-    for token in unit.tokens if has_short_links(unit) else ():
+    for token in unit.tokens:
         if token.kind == "open":
             opened.append(token)
         elif token.kind == "close":

@@ -227,10 +227,10 @@ def _lettered(tokens: list[Token], block: Block, source: bytes) -> Iterator[Unit
     `**Note**` and `[Home](/) | [About](/about)` are texts without markup: easier to translate, and
     the same text elsewhere is translated once.
     """
-    lettered, closed = _levels(tokens)
-    if -1 in lettered:
+    if _has_outer_letter(tokens):
         yield _unit(tokens, block, source, outermost=True, whole=block.paragraph)
         return
+    lettered, closed = _levels(tokens)
     index = 0
     while index < len(tokens):
         if index in lettered:
@@ -241,8 +241,22 @@ def _lettered(tokens: list[Token], block: Block, source: bytes) -> Iterator[Unit
         index += 1
 
 
+def _has_outer_letter(tokens: Sequence[Token]) -> bool:
+    """Return whether there are letters outside all pairs."""
+    depth = 0
+    for token in tokens:
+        if token.kind == "text":
+            if not depth and has_letters(token.text):
+                return True
+        elif token.kind == "open":
+            depth += 1
+        elif token.kind == "close":
+            depth -= 1
+    return False
+
+
 def _levels(tokens: Sequence[Token]) -> tuple[set[int], dict[int, int]]:
-    """Return the pairs with letters of their own (-1: outside all pairs), and where each closes."""
+    """Return the pairs with letters of their own, and where each closes."""
     lettered: set[int] = set()
     closed: dict[int, int] = {}
     opened = [-1]

@@ -20,7 +20,6 @@ from dragoman_documents.markup.markdown.spelled import SourceUnit, Spelled
 from dragoman_documents.markup.markdown.unit_sources import (
     AS_IT_IS,
     context,
-    has_short_links,
     inner_end,
     inner_start,
     raw_of,
@@ -29,7 +28,6 @@ from dragoman_documents.markup.markdown.unit_sources import (
 )
 from dragoman_documents.markup.markdown.units import Unit
 from dragoman_documents.markup.sites import Dialect, site
-from dragoman_documents.spelling import Spelling
 
 _CONTAINER: Final = re.compile(rb"[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)*")
 _NEXT_LINE: Final = re.compile(r"([\r\n])[ \t>]+")
@@ -107,26 +105,23 @@ class Writer:
     ) -> Part | None:
         """Return a unit with its translation; None if Markdown cannot hold that."""
         spelling = spelling_of(unit, self.source, self._syntax, mdx=self.mdx)
-        if not has_short_links(unit):
-            content = written(text, codes, spelling, outermost=unit.outermost)
-            if content is not None:
-                if spelling:
-                    content = finished(content, raw_of(unit, self.source), mdx=self.mdx)
-                plain = Plain(content)
-                return Part(number, slot, plain, text, codes)
-        around = context(unit, self.source, self._known, mdx=self.mdx)
-        spelled = Spelled(text, codes, around, self._source_unit(unit, spelling))
-        return Part(number, slot, spelled, text, codes) if spelled.holds else None
-
-    def _source_unit(self, unit: Unit, spelling: Spelling | None) -> SourceUnit:
-        return SourceUnit(
+        links = short_links(unit, self.source) if codes else {}
+        content = written(text, codes, spelling, links, outermost=unit.outermost)
+        if content is not None:
+            if spelling:
+                content = finished(content, raw_of(unit, self.source), mdx=self.mdx)
+            return Part(number, slot, Plain(content), text, codes)
+        source = SourceUnit(
             spelling or AS_IT_IS,
             self.definitions,
-            short_links(unit, self.source),
+            links,
             raw_of(unit, self.source),
             self._extends_addresses,
             self._syntax,
         )
+        around = context(unit, self.source, self._known, mdx=self.mdx)
+        spelled = Spelled(text, codes, around, source)
+        return Part(number, slot, spelled, text, codes) if spelled.holds else None
 
     @cached_property
     def _syntax(self) -> str:
