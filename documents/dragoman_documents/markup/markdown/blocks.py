@@ -452,7 +452,9 @@ class Blocks:
         inside = match["id"].strip()
         if inside[:1] in (b":", b"#", b".", b"/") or b"=" in inside:
             start = match.start("id") - 1
-            while self._text[start - 1 : start] in (b"\\", b" ", b"\t"):
+            if self._text[start - 1 : start] == b"\\":
+                start -= 1  # of `\{#id}`, as MDX needs it
+            while self._text[start - 1 : start] in (b" ", b"\t"):
                 start -= 1
             end = match.end("id") + 1
             self._masks.text[start:end] = b" " * (end - start)

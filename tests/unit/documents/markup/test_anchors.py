@@ -46,6 +46,7 @@ def translated(
         ("vitepress", "## Run it", "## Zz Run it {#run-it}"),
         ("vitepress", "## Run it ##", "## Zz Run it {#run-it} ##"),
         ("mkdocs", "## Run it ##", "## Zz Run it ## {#run-it}"),
+        ("vitepress", "## Run it\\", "## Zz Run it\\ {#run-it}"),
         ("hugo", "Run it\n---", "Zz Run it {#run-it}\n---"),
         ("hugo", "## Run it  \r\n\r\nText.", "## Zz Run it {#run-it}  \r\n\r\nZz Text."),
         ("mkdocs", '## V { data-x="V" }', '## Zz V { data-x="V" #v }'),
