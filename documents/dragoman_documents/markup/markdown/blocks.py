@@ -119,9 +119,9 @@ class Blocks:
 
     def _hide_definition(self, match: re.Match[bytes]) -> None:
         """Let a definition be an item of a list, whose lines are indented as well."""
-        start, end = match.span("prefix")
-        if b":" in match["prefix"]:
-            self._masks.text[start:end] = match["prefix"].replace(b":", b"-")
+        for place, character in enumerate(match["prefix"], match.start("prefix")):
+            if character == ord(":"):
+                self._masks.spell(place, place + 1, b"-")
 
     def _likely(self, place: int) -> int | None:
         """Return the start of the next line that may be hidden; None if there is none."""
@@ -304,7 +304,7 @@ class Blocks:
             start, end = match.span("example")
             marker = match["example"].rstrip()
             number = b"0" * (len(marker) - 2) + b"1." if len(marker) > 1 else b"-"
-            self._masks.text[start:end] = number + b" " * (end - start - len(number))
+            self._masks.spell(start, end, number + b" " * (end - start - len(number)))
 
     # --- regions ----------------------------------------------------------------------------------
 
@@ -380,7 +380,7 @@ class Blocks:
         if self._site.dialect == "python-markdown":
             for code in _CODE.finditer(self._text, start, end):
                 if b"|" in code[0]:
-                    self._masks.text[slice(*code.span())] = code[0].replace(b"|", b"x")
+                    self._masks.spell(*code.span(), code[0].replace(b"|", b"x"))
 
     def _hide_bars_alone(self, start: int, end: int) -> None:
         """Hide lines of one bar behind a table, which are no rows: they would become some."""
@@ -391,14 +391,14 @@ class Blocks:
             cells = line["line"]
             if in_table and cells == b"|":
                 self._masks.line(*line.span("line"))
-            elif _SEPARATOR.match(cells) and _columns(head) == _columns(cells):
+            elif b"|" in head and _SEPARATOR.match(cells) and _columns(head) == _columns(cells):
                 in_table = True
             head = cells
 
     def _verses(self, start: int, end: int) -> None:
-        self._masks.text[start] = ord("-")
-        for each in re.compile(rb"^[ \t>]*\|", re.MULTILINE).finditer(self._text, start, end):
-            self._masks.text[each.end() - 1] = ord("-")
+        self._masks.spell(start, start + 1, b"-")
+        for each in re.compile(rb"^[ \t>]*\|", re.MULTILINE).finditer(self._text, start + 1, end):
+            self._masks.spell(each.end() - 1, each.end(), b"-")
 
     def _grid(self, match: re.Match[bytes]) -> int | None:
         rows = _ROWS.match(self._text, match.start("grid"))

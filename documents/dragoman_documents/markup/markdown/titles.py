@@ -19,8 +19,8 @@ _TITLE: Final = re.compile(
 _ESCAPE: Final = re.compile(r"\\([!-/:-@\[-`{-~])")
 _BREAKS: Final = re.compile(r"(?<![ \t])[ \t]*[\r\n]+[ \t]*")
 _QUOTE: Final = re.compile(r"""[\\"']""")
-_MARKUP: Final = re.compile(r"""["'<{}]|&(?=[#A-Za-z])""")
-_SYNTAX: Final = re.compile(r"""[\\"'|<>`*_\[\]$~{}]|&(?=[#A-Za-z])""")
+_MARKUP: Final = re.compile(r"""["'<{}&]""")
+_SYNTAX: Final = re.compile(r"""[\\"'|<>`*_\[\]$~{}&]""")
 
 
 Syntax = Literal["markdown", "references", "escapes", "plain"]

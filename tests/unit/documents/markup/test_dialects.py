@@ -211,6 +211,8 @@ def test_a_page_of_a_site_is_itself_again(path: Path) -> None:
     ("name", "document"),
     [
         ("markdown", "a  \n \\*b\n"),
+        ("markdown", "b -\na\n    : c\n"),
+        ("markdown", '[a](u "b&c & d")\n\n{{< x title="b&c & d" >}}\n\n[e]: u "b&c"\n'),
         ("markdown", '{{< figure title=" a b " >}}\n\n[a](u " b ")\n'),
         ("mdx", '# a \\{b}\n\n<A label="a " />\n'),
     ],
@@ -254,6 +256,8 @@ def test_a_line_break_is_never_a_hard_one_or_the_end_of_another_block(
         (None, "[ref]:\n\n[ref] c\n", ["[ref]:", "[ref] c"]),
         (None, "[a b]: {{ x y }}/u\n\nc [d][a b]\n", ["c <g1>d</g1>"]),
         (None, "a\n[ref]: u\n\n[b][ref]\n", ["a [ref]: u", "b"]),
+        # what the parser alone reads otherwise is sent as it is
+        (None, "b\na\n    : c\n", ["b a : c"]),
         # a paragraph behind a table
         (None, "a | b\n- | -\n|\nc\n", ["a", "b", "c"]),
         # blocks of code of templates stay at the start of their line
