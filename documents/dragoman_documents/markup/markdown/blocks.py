@@ -148,6 +148,7 @@ class Blocks:
             self._directives.append(run)
             return self._open(match, "fence", directive.encode())
         start, end = match.span("fence")
+        self._masks.stay(start, end)
         self._add_attributes(start, end)
         if self._site.dialect == "myst" and self._is_unknown(info):
             self._left("directive", start)

@@ -67,6 +67,10 @@ class Masks:
         """Hide a line: it is an empty heading without blanks at its end."""
         self._hide(start, end, (b"# " + b"#" * (end - start))[: end - start])
 
+    def stay(self, start: int, end: int) -> None:
+        """Let a line that the parser reads as it is stay a line, where it is no block."""
+        self.marks.append(Mark(start, end, "line"))
+
     def head(self, start: int, end: int, head: bytes) -> None:
         """Hide what stands before a title, or before nothing: `head` stands at its start."""
         self._hide(start, end, (head + b" " * (end - start))[: end - start])

@@ -275,6 +275,7 @@ def test_a_line_break_is_never_a_hard_one_or_the_end_of_another_block(
         ("hugo", "{{ highlight }}\n{{< /highlight >}} a\n", ["<x1/> a"]),
         # blocks of HTML end at the first line of other syntax
         ("jekyll", '<div>a\n{: title="b"}\n', ["a", "b"]),
+        ("mkdocs", "<div>\n```aa\n```\n\n??? a\n", []),
         ("mkdocs", '<div>\nbcd\n```js title="a b"\nx\n```\n</div>\n', ["bcd", "a b"]),
     ],
 )
