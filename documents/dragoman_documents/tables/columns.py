@@ -82,7 +82,7 @@ def columns(
     behind = width
     for source in sources:
         name = names[source] if source < len(names) else str(source + 1)
-        group = next((each for each in groups if _owns(each, source, sources)), None)
+        group = next((each for each in groups if _owner(each, sources) == source), None)
         target = source if options.in_place else _target(names, source, group, options)
         is_new = target is None or (target in sources and not options.in_place)
         yield Column(
@@ -218,12 +218,13 @@ def _source(column: str, names: Sequence[str], width: int) -> int | None:
     return int(column) - 1 if column.isdecimal() and 0 < int(column) <= width else None
 
 
-def _owns(group: _Group, source: int, sources: Sequence[int]) -> bool:
-    """Return whether a column is the one whose translations are in a group."""
-    if source in group.members:
-        return len([each for each in sources if each in group.members]) == 1
+def _owner(group: _Group, sources: Sequence[int]) -> int | None:
+    """Return the column whose translations are in a group; None if it is none, or in doubt."""
+    members = [each for each in sources if each in group.members]
+    if members:
+        return members[0] if len(members) == 1 else None
     alone = not group.base and group.source is None and len(sources) == 1
-    return source == group.source or alone
+    return sources[0] if alone else group.source
 
 
 def _target(

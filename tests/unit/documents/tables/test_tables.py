@@ -220,6 +220,18 @@ def test_the_source_language_decides_which_column_is_translated() -> None:
     assert caught.value.reason == "wrong_type"
 
 
+def test_a_column_of_a_language_takes_the_translations_of_one_column_alone() -> None:
+    data = b"text,en,de\nA hat,A shoe,\n"
+    for options in (
+        Options("de", "ja", columns=("en", "text")),
+        Options("de", columns=("text", "en")),
+    ):
+        found = CSV.extract(data, options)
+        texts = [f"X {each.text}" for each in found.segments]
+        output = assert_read_back(CSV, data, texts, options).decode()
+        assert output == "text,en,de,text.de\nA hat,A shoe,X A shoe,X A hat\n"
+
+
 def test_translations_that_a_column_holds_are_done_and_replaced_when_they_are_given() -> None:
     data = b"keys,en,de\nA,Start,Los\nB,Stop,\nC,End,Ende\n"
     found = CSV.extract(data, GERMAN)
