@@ -138,8 +138,7 @@ class Reader:
     def items(self, parent: Element) -> list[Item]:
         """Return the items of a paragraph or of a wrapper."""
         found: list[Item] = []
-        linked = self._links(parent)
-        behind = 0
+        linked, behind = self._links(parent), 0
         for index, each in enumerate(parent.children):
             if index in linked:
                 behind = linked[index].last + 1
@@ -155,8 +154,7 @@ class Reader:
 
     def _links(self, parent: Element) -> Mapping[int, Link]:
         """Return the links among the children of an element, by the first of each."""
-        mark = bisect_left(self.marks, parent.start)
-        if self.fields.open or mark == len(self.marks) or self.marks[mark] >= parent.end:
+        if self.fields.open or not self._has_mark(parent):
             return {}
         found = links(self.data, parent.children, self.dialect.run, self.dialect.field)
         return {each.first: each for each in found}
@@ -167,11 +165,14 @@ class Reader:
         wraps = any(isinstance(each, Text | Wrapper) for each in items)
         return Wrapper(element, items) if wraps else Fixed(element.start, element.end)
 
+    def _has_mark(self, element: Element) -> bool:
+        mark = bisect_left(self.marks, element.start)
+        return mark < len(self.marks) and self.marks[mark] < element.end
+
     def _in_field(self, element: Element) -> bool:
         """Return whether an element is a part of a field, and count the fields in it."""
         before = self.fields.open
-        mark = bisect_left(self.marks, element.start)
-        if mark == len(self.marks) or self.marks[mark] >= element.end:
+        if not self._has_mark(element):
             return before > 0
         seen = False
         for each in element.descendants(self.dialect.field.mark):
@@ -284,11 +285,10 @@ def extent(items: Sequence[Item]) -> tuple[int, int]:
 
 
 def _range(item: Item) -> tuple[int, int]:
-    if isinstance(item, Wrapper):
-        return item.element.start, item.element.end
     if isinstance(item, Fixed) and item.run is not None:
         return item.run
-    return item.start, item.end
+    whole = item.element if isinstance(item, Wrapper) else item
+    return whole.start, whole.end
 
 
 def base(items: Sequence[Item]) -> Format:
