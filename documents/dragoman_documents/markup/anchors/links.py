@@ -61,7 +61,7 @@ def _layout(data: bytes, options: Options, *, mdx: bool) -> Layout:
     """Return the headings of a page without its segments."""
     file = decoded(data)
     source = file.text.encode()
-    front = front_matter(source)
+    front = front_matter(source, options.site)
     masks = masked(source, front.behind if front else 0, site(options.site), mdx=mdx)
     found = [
         each

@@ -86,7 +86,7 @@ class Markdown:
     def names(self, data: bytes) -> Iterator[Sequence[str]]:
         """Yield the path of each string in the front matter. Raises DocumentError."""
         source = decoded(data).text.encode()
-        if (found := front_matter(source)) is not None:
+        if (found := front_matter(source, None)) is not None:
             yield from paths(source, found)
 
     def splice(

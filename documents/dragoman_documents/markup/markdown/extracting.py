@@ -127,7 +127,7 @@ class Extracting:
 
     def run(self) -> None:
         """Add all segments of the document."""
-        front = front_matter(self.source)
+        front = front_matter(self.source, self.options.site)
         if front is not None:
             self._add_front_matter(front)
         behind = front.behind if front else 0

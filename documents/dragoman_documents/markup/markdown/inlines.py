@@ -15,7 +15,7 @@ _INLINE: Final = re.compile(
     | (?P<code> \[\^ [^\]\s]+ \] (?!:)                   # a mark of a footnote
               | \[-?@ [^\[\]\r\n]+ \] (?![(\[:])         # a citation
               | \{\* [^*\r\n]* \*\} | \{! [^{}\r\n]* !\} # an included file
-              | (?<![\w:/]) : (?:[A-Za-z][\w+\-]* | [+\-]1) : (?![\w:])  # an emoji
+              | (?<![\w:/]) : (?:[A-Za-z][\w+\-]* | [+\-]1) : (?![\w:]|//)  # an emoji
               | (?<=[\w)\]]) (?: ~[^\s~]{1,40}~ (?!~) | \^[^\s^\[\]]{1,40}\^ (?!\^) )
               | \*\| [\w:.\-]+ \|\* | %% [^%\r\n]+ %% | \$\{ [^{}\r\n]* \}
               | \\\( (?=(?:(?!\\\)).){0,400}?(?:\\[A-Za-z]|\^|[A-Za-z]_[A-Za-z0-9{]))
@@ -67,7 +67,8 @@ _NO_PARAGRAPH: Final = re.compile(
 _LABEL: Final = re.compile(rb"!?\[\[[^\[\]|\\]*\\?\|")
 _NOTE: Final = re.compile(rb"(?:[^\[\]\r\n]|\r?\n(?![ \t>]*\r?\n)|\[[^\[\]]*\])*\]")
 _EMPHASIS: Final = re.compile(rb"[*_~]+(?=[A-Za-z0-9\-._/?#&=%+])")
-_EXTENSION: Final = re.compile(rb"\.[A-Za-z0-9]{1,5}(?:#|\Z)")
+_LABEL_ALONE: Final = re.compile(rb"[ \t>]*\[[^\[\]]+\]\Z")
+_LONGEST_LABEL: Final = 400
 
 
 class Inlines:
@@ -92,6 +93,8 @@ class Inlines:
                 place = max(place, hide(match) or match.end())
 
     def _hide_code(self, match: re.Match[bytes]) -> None:
+        if match[0].startswith(b":") and _begins_definition(match):
+            return
         self._masks.mark(*match.span())
 
     def _hide_before(self, match: re.Match[bytes]) -> None:
@@ -151,6 +154,15 @@ def defined(source: bytes) -> Iterator[str]:
         begins = prefix.strip(b"> \t") or prefix.count(b">") > above.count(b">")
         if begins or _NO_PARAGRAPH.match(above.rstrip(b"\n")):
             yield match["label"].decode()
+
+
+def _begins_definition(match: re.Match[bytes]) -> bool:
+    """Return whether a colon stands behind a label at the start of a line: `[1]:tel:+1`."""
+    start = match.start()
+    if match.string[start - 1 : start] != b"]":
+        return False
+    line = match.string[max(0, start - _LONGEST_LABEL) : start].rpartition(b"\n")[2]
+    return _LABEL_ALONE.match(line) is not None
 
 
 def normalized(label: str) -> str:

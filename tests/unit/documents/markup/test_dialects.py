@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -370,3 +371,34 @@ def test_text_that_the_site_does_not_choose_is_a_remark(
     assert [(each.kind, each.place) for each in found.remarks] == [
         (kind, f"line {line}") for kind, line in remarks
     ]
+
+
+@pytest.mark.parametrize(
+    ("site", "document", "texts"),
+    [
+        # the colon of a definition begins no emoji, nor does that of an address
+        (None, "see [a][1]\n\n[1]:https://e.org/x\n[2]:tel:+1\n", ["see <g1>a</g1>"]),
+        (None, "演示:https://e.org :tada:\n", ["演示:<x1/> <x2/>"]),
+        # metadata in lines
+        ("mkdocs", "TITLE: My\n    title\nDate: 2010-12-03\n\nText\n", ["My title", "Text"]),
+        ("mkdocs", "Note: a b\n\nText\n", ["Text"]),
+        (None, "Title: My title\r\nSlug: my-slug\r\n\r\nText\r\n", ["My title", "Text"]),
+        (None, "Title: one line\n\nText\n", ["Title: one line", "Text"]),
+        (None, "From: one\nTo: two\n\nText\n", ["From: one To: two", "Text"]),
+        ("hugo", "Title: My title\nSlug: a\n\nText\n", ["Title: My title Slug: a", "Text"]),
+        (None, ".. title: A title\n.. slug: y\n\nText\n", ["A title", "Text"]),
+        (None, "<!--\n.. title: A title\n.. slug: y\n-->\n\nText\n", ["A title", "Text"]),
+    ],
+)
+def test_syntax_of_a_site_stays_and_its_text_is_sent(
+    site: str | None, document: str, texts: list[str]
+) -> None:
+    options = replace(ENGLISH, site=site)
+    codec, data = registry.codec("markdown"), document.encode()
+    found = codec.extract(data, options)
+    sent = [each.text for each in found.segments]
+    assert sent == texts
+    assert codec.splice(data, found, sent, options) == data
+    marked = put_back(codec, data, found, [f"Zz {text}" for text in sent], options)
+    assert (marked.tags, marked.changed) == ([], [])
+    assert re.sub(r"Zz\s+", "", marked.data.decode()).split() == document.split()
