@@ -51,8 +51,7 @@ def test_lines_of_links_are_counted() -> None:
 
 def test_ids_are_of_headings_elements_and_lists() -> None:
     text = '# Run it\n\n## B {#b1}\n\n<a id="c"></a><i name=d>x</i>\n\n[e]{#e}\n\n(f)=\n\nG\n---'
-
-    assert page(text).ids == {"run-it", "b1", "c", "d", "e", "f", "g"}
+    assert page(text).ids == frozenset({"run-it", "b1", "c", "d", "e", "f", "g"})
 
 
 PAGES = Pages(["index.md", "guide/install.md", "guide/index.md", "guide/a b.mdx", "en/x.md"])
