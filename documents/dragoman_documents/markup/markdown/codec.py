@@ -161,16 +161,24 @@ class _Splicing:
 
     def _units(self) -> Iterator[tuple[Slot, str, bytes]]:
         """Yield the units that Markdown can hold, block by block: content, and what is written."""
-        source = self.layout.source
-        writer = Writer(source, self.options, self.mdx)
+        writer = Writer(self.layout.source, self.options, self.mdx)
         for parts in self._blocks(writer):
-            for index, content in writer.contents(parts).items():
-                slot = self.layout.slots[index]
-                if slot.unit is None or not _delimits(slot.unit, source, content):
-                    continue
-                written = whole(slot, content, source).encode()
-                if self._has_the_same(source[slot.start : slot.end], written):
-                    yield slot, content, written
+            contents = writer.contents(parts)
+            for part in parts:
+                found = self._verified(part, contents[part.number])
+                # what is text for the parser may look like syntax: all of it is escaped then
+                found = found or self._verified(part, part.spelled.escaped())
+                if found is not None:
+                    yield found
+
+    def _verified(self, part: Part, content: str) -> tuple[Slot, str, bytes] | None:
+        """Return a unit as it is written; None if it has other constructs than its source."""
+        source, slot = self.layout.source, part.slot
+        if slot.unit is None or not _delimits(slot.unit, source, content):
+            return None
+        written = whole(slot, content, source).encode()
+        same = self._has_the_same(source[slot.start : slot.end], written)
+        return (slot, content, written) if same else None
 
     def _blocks(self, writer: Writer) -> Iterator[list[Part]]:
         """Yield the units of each block that have a translation that Markdown can hold."""

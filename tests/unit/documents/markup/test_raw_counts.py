@@ -125,3 +125,11 @@ def test_titles_and_metadata_that_lose_a_construct_keep_their_source(
     assert kept in codec.splice(data, found, texts, GERMAN)
     texts = [f"Zz {each.text}" for each in found.segments]
     assert kept not in codec.splice(data, found, texts, GERMAN)
+
+
+def test_text_that_looks_like_a_tag_is_written_with_escapes() -> None:
+    codec = registry.codec("markdown")
+    found = codec.extract(b"# Head\n\nText\n", GERMAN)
+    answers = ["x<A.>x", "Use ]( here"]
+    output = codec.splice(b"# Head\n\nText\n", found, answers, GERMAN)
+    assert differing(codec, output, found, answers, GERMAN) == []
