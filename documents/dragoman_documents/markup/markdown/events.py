@@ -68,8 +68,18 @@ class Block:
     """Whether a heading is one by the line below it."""
 
 
-def parsed(source: bytes) -> list[Block | Html]:
-    """Return the blocks with text, in order."""
+class IndentedCode(NamedTuple):
+    """A block of code at `[start:end)` that only its indentation makes one."""
+
+    start: int
+    end: int
+
+
+Parsed = Block | Html | IndentedCode
+
+
+def parsed(source: bytes) -> list[Parsed]:
+    """Return the blocks with text and of indented code, in order."""
     reader = _Reader(source)
     read = {
         "Text": reader.text,
@@ -123,7 +133,7 @@ class _Reader:
     """Collects the inline events between two borders of blocks."""
 
     source: bytes
-    found: list[Block | Html] = field(default_factory=list)
+    found: list[Parsed] = field(default_factory=list)
     _kinds: list[str] = field(default_factory=list)
     _tokens: list[Token] = field(default_factory=list)
     _opened: list[int] = field(default_factory=list)
@@ -174,6 +184,8 @@ class _Reader:
             self._opaque = name
             if name == "HtmlBlock":
                 self.found.append(Html(start, end, "BlockQuote" in self._kinds))
+            elif detail == "Indented":
+                self.found.append(IndentedCode(start, end))
 
     def end(self, value: str | dict[str, Any], _start: int, end: int) -> None:
         name = value if isinstance(value, str) else next(iter(value))

@@ -29,6 +29,7 @@ from dragoman_documents.markup.markdown import html_blocks as markdown_blocks
 from dragoman_documents.markup.markdown.escaping import escaped_lookalike
 from dragoman_documents.markup.markdown.events import (
     Block,
+    IndentedCode,
     Token,
     definitions,
     parsed,
@@ -40,6 +41,7 @@ from dragoman_documents.markup.markdown.front_matter import (
     values,
 )
 from dragoman_documents.markup.markdown.html_blocks import Html, HtmlSlots
+from dragoman_documents.markup.markdown.indentation import parsed_without_code
 from dragoman_documents.markup.markdown.masking import masked
 from dragoman_documents.markup.markdown.masks import Masks
 from dragoman_documents.markup.markdown.titles import Syntax, Title, title_at, titles
@@ -134,10 +136,12 @@ class Extracting:
         self.masks = masked(self.source, behind, site(self.options.site), mdx=self.mdx)
         self._attributes = deque(self.masks.attributes)
         self._lists = deque(self.masks.lists)
-        text = bytes(self.masks.text)
-        for block in parsed(text):
-            self._add(block)
+        found = parsed_without_code(self.masks) if self.mdx else parsed(bytes(self.masks.text))
+        for block in found:
+            if not isinstance(block, IndentedCode):
+                self._add(block)
         self._add_attributes(len(self.source))
+        text = bytes(self.masks.text)
         if b"]:" in text:
             self._counted, self._line = 0, 1
             for start, end in sorted(definitions(text.decode())):

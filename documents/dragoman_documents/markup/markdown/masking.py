@@ -10,6 +10,7 @@ from dragoman_documents.markup import templates
 from dragoman_documents.markup.markdown import jsx
 from dragoman_documents.markup.markdown.attributes import has_other_text
 from dragoman_documents.markup.markdown.blocks import Blocks
+from dragoman_documents.markup.markdown.indentation import outdent
 from dragoman_documents.markup.markdown.inline_html import CODE_NAMES, EMPTY_NAMES
 from dragoman_documents.markup.markdown.inlines import Inlines
 from dragoman_documents.markup.markdown.masks import Masks
@@ -25,13 +26,6 @@ _MODULE: Final = re.compile(rb"^(?:import|export)(?=[ \t{*])[^\n]*(?:\n|\Z)", re
 _NO_PROSE: Final = re.compile(rb"(?s)```.*?```|~~~.*?~~~|`[^`\n]*`|\{[{%].*?[%}]\}")
 _PARAGRAPH_END: Final = re.compile(rb"\n[ \t]*\r?(?=\n|\Z)")
 _ELEMENT_TEXT: Final = re.compile(rb">[^<>{}=;]*[A-Za-z]{2}[^<>{}=;]*[<{]")
-_CODE_INDENT: Final = 4
-_DEEP: Final = re.compile(rb"\n {4,}\S")
-_LINES: Final = re.compile(
-    rb"(?P<break>\A|\r?\n)(?P<line>(?P<indent> *)"
-    rb"(?:(?P<tag>#[ #]*(?=\r?\n|\Z))|(?P<block>[-*+>][ ]|[0-9]{1,9}[.)][ ]|`{3}|~{3}|#))?"
-    rb"[^\r\n]*)"
-)
 
 
 def masked(source: bytes, behind: int, site: Site, *, mdx: bool) -> Masks:
@@ -86,7 +80,7 @@ def _hide_components(masks: Masks, behind: int, code: list[tuple[int, int]], sit
         if span.start not in alone:
             inline.append(span)
     _mark_components(masks, inline)
-    _outdent(masks, code)
+    outdent(masks.text, code)
 
 
 def _has_text(source: bytes, start: int, end: int) -> bool:
@@ -183,35 +177,3 @@ def _partners(spans: Sequence[jsx.Span]) -> dict[int, jsx.Span]:
         elif span.closes:
             opened.clear()
     return found
-
-
-def _outdent(masks: Masks, code: Sequence[tuple[int, int]]) -> None:
-    """Move breaks before indented lines to the right: in MDX no indentation makes code.
-
-    `\\n    text` becomes `    \\ntext`. Lines keep their indentation relative to the first one
-    behind a tag; those that continue a paragraph stay, because blanks before a break would show.
-    """
-    text = masks.text
-    if _DEEP.search(text) is None:
-        return
-    fenced = iter([*sorted(code), (len(text), len(text))])
-    fence = next(fenced)
-    base, awaited, is_free = 0, False, True
-    for line in list(_LINES.finditer(bytes(text))):
-        start, width = line.start("line"), len(line["indent"])
-        while start >= fence[1] and fence[0] < len(text):
-            fence = next(fenced)
-        if not line["line"].strip():
-            is_free = True
-            continue
-        if line["tag"] is not None:
-            shift = width if awaited or base else 0
-            text[line.start("break") : start + shift] = b" " * shift + line["break"]
-            awaited = is_free = True
-            continue
-        if awaited:
-            base, awaited = (width if width >= _CODE_INDENT else 0), False
-        shift = min(base, width)
-        if shift and (is_free or fence[0] < start < fence[1] or line["block"] is not None):
-            text[line.start("break") : start + shift] = b" " * shift + line["break"]
-        is_free = False

@@ -103,6 +103,28 @@ MDX = {
         ),
         ["My tab", "Text of one.", "Text of two.", "item", "Own title", "Text."],
     ),
+    "tables": (
+        (
+            "<A>\n    | Nom | C |\n    | --- | --- |\n    | cURL | d |\n</A>\n\n"
+            "<A>\n\te | f\n\t- | -\n\tg | h\n</A>\n"
+        ),
+        ["Nom", "C", "cURL", "d", "e", "f", "g", "h"],
+    ),
+    "indentation": (
+        (
+            "<Tab>\n\tPara here\n</Tab>\n\n<Tab>\n  text\n\n      Para there\n</Tab>\n\n"
+            "1. a\n\n       # Head\n\n       ```\n       # code\n\n       code\n       ```\n\n"
+            "b\n      - c\n\n>      # Quoted\n"
+        ),
+        ["Para here", "text", "Para there", "a", "Head", "b", "c", "Quoted"],
+    ),
+    "tags behind items": (
+        (
+            "<Step>\n  1. Aa.\n  2. Click **Add**.\n    <Frame>\n"
+            '      <img src="x" />\n      Below\n    </Frame>\n</Step>\n'
+        ),
+        ["Aa.", "Click <g1>Add</g1>.", "Below"],
+    ),
 }
 
 
