@@ -107,9 +107,9 @@ lock: install ## Resolve requirements/*.lock from pyproject.toml (ARGS=--upgrade
 release: install ## Build what a release publishes into dist/; uploads nothing
 	@.ci/release
 
-law: install ## An answer that changes nothing changes no byte, over checkouts (PROJECTS=DIR)
+law: install ## An answer that changes nothing changes no byte, over checkouts (PROJECTS=DIR ARGS="--refused 9")
 	@test -n "$(PROJECTS)" || { echo "name a folder of checkouts: make law PROJECTS=DIR" >&2; exit 2; }
-	@$(BIN)/python benchmarks/documents/law.py $(PROJECTS)
+	@$(BIN)/python benchmarks/documents/law.py $(PROJECTS) $(ARGS)
 
 mutants: install services ## Break the code in small ways: a test must turn red for each (ARGS="--jobs 2")
 	PYTHONPATH=tests $(BIN)/python tests/mutants/run.py $(ARGS)

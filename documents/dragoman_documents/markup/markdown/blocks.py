@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from dragoman_documents.markup.markdown.directives import Directives
+from dragoman_documents.markup.markdown.elements import Elements
 from dragoman_documents.markup.markdown.lines import behind_line
 from dragoman_documents.markup.markdown.masks import Masks
 from dragoman_documents.markup.markdown.tables import Tables
@@ -25,11 +26,16 @@ _LINES: Final = re.compile(
     | (?P<hidden>      ;?-+8<-+[^\r\n]* | <<<[ ][^\r\n]* | %[ \t][^\r\n]*
                      | \+{3}(?:[ \t][^\r\n]*|\r?$) | %%[^\r\n]+%%[ \t]*\r?$
                      | \([^\s()]+\)=[ \t]*\r?$ | \{[*!][^\r\n]*[*!]\}[ \t]*\r?$
+                     | ::[a-z][\w\-]*::[ \t]*\r?$ | ::include\{[^{}\r\n]*\}[ \t]*\r?$
+                     | (?:id::[ ]\S+|collapsed::[ ](?:true|false))[ \t]*\r?$
+                     | (?:SCHEDULED|DEADLINE):[ ]<[^<>\r\n]*>[ \t]*\r?$
+                     | r\[[a-z][a-z0-9_\-]*(?:\.[a-z0-9_\-]+)*\][ \t]*\r?$
                      | \$?[\[{]\[?_?[Tt][Oo][Cc]_?\]?[\]}][ \t]*\r?$
                      | \\[A-Za-z]+\*?(?:\{[^{}\r\n]*\}|\[[^\[\]\r\n]*\])*[ \t]*\r?$ )
     | (?P<comment>     %%[ \t]*\r?$ )
     | (?P<metadata>    ---[ \t]*(?=\r?\n[A-Za-z_][\w.\-]*:(?:[ \t\r\n]|\Z))\r?$ )
     | (?P<list>        \{[ ]?[:#.\w][^{}\r\n]*\}[ \t]*\r?$ )
+    | (?P<task>        (?<=[ \t])\[[!-Z^-~](?=\][ \t]) )
     | (?P<callout>     \[![A-Za-z]+(?:\|[^\]\r\n]*)?\][+-]?[^\r\n]* )
     | (?P<short>       \*\[[^\]\r\n]+\]:[^\r\n]* )
     | (?P<display>     \$\$ )
@@ -39,8 +45,9 @@ _LINES: Final = re.compile(
     | (?P<bar>         \|[^\r\n]* )
     | (?P<grid>        \+[-=+:]+\+[ \t]*\r?$ )
     | (?P<dashes>      --+(?:[ ]+--+)+[ \t]*\r?$ )
-    | (?P<markdown>    <[A-Za-z][^<>\r\n]*[ ]markdown(?:=[^<>\r\n]*)?>[ \t]*\r?$ )
+    | (?P<markdown>    <[A-Za-z][^<>\r\n]*[ ]markdown(?:[ ]*=[^<>\r\n]*)?>[ \t]*\r?$ )
     | (?P<html>        <!--|<(?:script|style|pre|textarea)\b )
+    | (?P<tag>         </?(?P<name>[A-Za-z][\w\-]*)(?=[\s/>])[^\r\n]* )
     | (?P<heading>     \#{1,6}[ \t][^\r\n]*?[ \t]*\\?\{(?P<id>[^{}\r\n]*)\}(?P<after>[ \t\#]*)\r?$ )
     | (?P<definition>  (?=\S) )
     )""",
@@ -48,12 +55,14 @@ _LINES: Final = re.compile(
 )
 _LIKELY: Final = re.compile(
     rb"\n[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*"
-    rb"(?:```|~~~|:::|:[ \t]|!!!|\?\?\?|===|///|;-|--|-8<|<<<|<[A-Za-z!]|%[% \t]|\([^\s()]+\)="
-    rb"|\{|\[[!\[_Tt]|(?:[A-Za-z]|[ivxIVX]{1,6}|#)[.)][ \t]"
-    rb"|\((?:@|[\w]{1,5}\))|:[A-Za-z]|\$[\[{$]|\\[A-Za-z]|\*\[|\||\+[-=:+]|#{1,6}[ \t][^\n]*\{)"
+    rb"(?:```|~~~|:::|:[ \t]|!!!|\?\?\?|===|///|;-|--|-8<|<<<|<[A-Za-z!/]|%[% \t]|\([^\s()]+\)="
+    rb"|\{|\[(?:[!\[_Tt]|[^\]\n]\])|(?:[A-Za-z]|[ivxIVX]{1,6}|#)[.)][ \t]"
+    rb"|::?[A-Za-z]|id::|collapsed::|SCHEDULED:|DEADLINE:|r\["
+    rb"|\((?:@|[\w]{1,5}\))|\$[\[{$]|\\[A-Za-z]|\*\[|\||\+[-=:+]|#{1,6}[ \t][^\n]*\{)"
 )
 """A line that may be one of them: without groups it is found several times faster."""
-_NOT_MDX: Final = frozenset({"list", "markdown", "html"})
+_NOT_MDX: Final = frozenset({"list", "markdown", "html", "tag"})
+_KIND_OF: Final = {"id": "heading", "after": "heading", "name": "tag"}
 _DISPLAY_END: Final = re.compile(
     rb"\$\$[ \t]*(?:\([\w:.\-]+\)|\{[^{}\r\n]*\})?[ \t]*\r?$", re.MULTILINE
 )
@@ -65,7 +74,7 @@ _KEYS: Final = re.compile(
 """Lines of YAML up to the closing one: keys, their values, and comments."""
 
 
-class Blocks(Directives, Tables):
+class Blocks(Directives, Elements, Tables):
     """Hides the lines and regions of other syntax of one document."""
 
     def __init__(self, masks: Masks, site: Site, *, mdx: bool) -> None:
@@ -81,7 +90,7 @@ class Blocks(Directives, Tables):
                 continue
             place = max(match.end(), start + 1)
             self._hide_definition(match)
-            kind = match.lastgroup if match.lastgroup not in ("id", "after") else "heading"
+            kind = _KIND_OF.get(match.lastgroup or "", match.lastgroup)
             if not (self._mdx and kind in _NOT_MDX):
                 place = max(place, _HIDE[kind or ""](self, match) or place)
 
@@ -99,6 +108,11 @@ class Blocks(Directives, Tables):
             place = 1
         found = _LIKELY.search(self._text, place - 1)
         return found.start() + 1 if found else None
+
+    def _task(self, match: re.Match[bytes]) -> None:
+        """Let the mark of a task be one that the parser knows."""
+        if self._site.dialect == "obsidian" and match["prefix"].strip(b" \t>"):
+            self._masks.spell(match.end() - 1, match.end(), b"x")
 
     def _definition(self, _match: re.Match[bytes]) -> None:
         """Leave the text of a line that may only be a definition."""
@@ -160,7 +174,8 @@ class Blocks(Directives, Tables):
     # --- lines ------------------------------------------------------------------------------------
 
     def _hidden(self, match: re.Match[bytes]) -> None:
-        if not match["hidden"].startswith(b"% ") or self._begins_paragraph(match):
+        is_comment = match["hidden"].startswith(b"% ") and self._site.dialect != "myst"
+        if not is_comment or self._begins_paragraph(match):
             self._hide(match, "hidden")
 
     def _list(self, match: re.Match[bytes]) -> None:
@@ -169,10 +184,6 @@ class Blocks(Directives, Tables):
         if inside[:1] in (b":", b"#", b".") or b"=" in inside:
             self._hide(match, "list")
             self._add_attributes(*match.span("list"))
-
-    def _markdown(self, match: re.Match[bytes]) -> None:
-        """Hide the tag of an element whose content is Markdown."""
-        self._hide(match, "markdown")
 
     def _heading(self, match: re.Match[bytes]) -> None:
         """Hide the attributes at the end of a heading."""
@@ -193,6 +204,6 @@ _HIDE: Final[Mapping[str, Callable[[Blocks, re.Match[bytes]], int | None]]] = {
     for name in (
         "fence", "colons", "admonition", "tab", "slashes", "snippets", "hidden", "comment", "list",
         "environment", "display", "callout", "short", "definition", "field", "example", "bar",
-        "grid", "dashes", "markdown", "html", "heading", "metadata",
+        "grid", "dashes", "markdown", "html", "heading", "metadata", "task", "tag",
     )
 }  # fmt: skip

@@ -177,7 +177,8 @@ class _Splicing:
         if slot.unit is None or not _delimits(slot.unit, source, content):
             return None
         written = whole(slot, content, source).encode()
-        same = self._has_the_same(source[slot.start : slot.end], written)
+        raw, before = source[slot.start : slot.end], _before(slot.unit)
+        same = self._has_the_same(before + raw, before + written)
         return (slot, content, written) if same else None
 
     def _blocks(self, writer: Writer) -> Iterator[list[Part]]:
@@ -225,6 +226,11 @@ class _Splicing:
             if content is not None:
                 changed[title.code] = title.code_with(content)
         return [_with_titles(code, changed) for code in codes] if changed else codes
+
+
+def _before(unit: Unit) -> bytes:
+    """Return what stands in front of a unit: no cell begins a line, so that `% ` is text in it."""
+    return b"|" if unit.block.kind == "cell" else b""
 
 
 def _delimits(unit: Unit, source: bytes, content: str) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from dragoman_documents.markup.markdown.lines import Lines, behind_line
+from dragoman_documents.markup.markdown.lines import behind_line
 from dragoman_documents.markup.markdown.masks import Masks
-from dragoman_documents.markup.markdown.titles import Title
+from dragoman_documents.markup.markdown.options import INDENTED, Options
 from dragoman_documents.markup.sites import Site
 from dragoman_documents.values import is_text
 
@@ -21,18 +21,18 @@ _BRACKETED: Final = re.compile(rb"\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*)\]")
 _ADMONITION: Final = re.compile(
     rb"(?:!!!|\?\?\?\+?)[ ]?[\w\-]+(?:[ ]+[\w\-]+)*(?:[ ]+\"(?P<title>.*)\")?[ \t]*\Z"
 )
+_ADMONISH: Final = re.compile(
+    rb"[`~]+[ \t]*\{?admonish(?:[ \t]+[\w.\-]+)?[ \t]+\"(?P<title>.*)\"[ \t}]*\Z"
+)
 _TAB: Final = re.compile(rb"===[!+]{0,2}[ ]+\"(?P<title>.*)\"[ \t]*\Z")
 _SLASHES: Final = re.compile(rb"///[ ]*(?P<name>[\w\-]*)[ ]*(?:\|[ ]*(?P<title>.*?))?[ \t]*\Z")
 _CALLOUT: Final = re.compile(rb"\[![^\]]*\][+-]?[ \t]*(?P<title>.*?)[ \t]*\Z")
 _SHORT: Final = re.compile(rb"\*\[[^\]]+\]:[ \t]*(?P<title>.*?)[ \t]*\Z")
 _QUOTED: Final = re.compile(rb"(?:[ \t]*>[^\n]*(?:\n|\Z))+")
 _FIELD: Final = re.compile(rb":[^:]*:[ \t]+(?P<title>.*?)[ \t]*\Z")
-_OPTION: Final = re.compile(rb"[ \t>]*:(?P<name>[\w\-]+):[ \t]*(?P<value>[^\r\n]*)(?:\r?\n|\Z)")
-_YAML: Final = re.compile(rb"[ \t>]*---[ \t]*\r?\n(?:[^\n]*\n){0,99}?[ \t>]*---[ \t]*(?:\r?\n|\Z)")
-_INDENTED: Final = re.compile(rb"(?:[ \t>]*(?:[ ]{4}|\t)[^\r\n]*(?:\r?\n|\Z))+")
 
 
-class Directives(Lines):
+class Directives(Options):
     """Hides directives but for their titles and their bodies."""
 
     def __init__(self, masks: Masks, site: Site) -> None:
@@ -55,12 +55,17 @@ class Directives(Lines):
         directive = self._directive_of(info)
         if directive is not None:
             self._directives.append(run)
+            if directive == "admonish":
+                self._admonish(match)
+                return None
             return self._open(match, "fence", directive.encode())
         start, end = match.span("fence")
         self._masks.stay(start, end)
         self._add_attributes(start, end)
         if self._site.dialect == "myst" and self._is_unknown(info):
             self._left("directive", start)
+        if self._site.dialect == "pandoc" and info.startswith(b"{"):
+            self._read_cell(end)
         closing = re.compile(
             rb"^[ \t>]{0,%d}" % (len(match["prefix"]) + 3)
             + re.escape(run[:1])
@@ -72,6 +77,15 @@ class Directives(Lines):
             behind = min(behind, self._quote_end(match.start()))
         self.code.append((start, behind))
         return behind
+
+    def _admonish(self, match: re.Match[bytes]) -> None:
+        """Hide the first line of a block of mdbook-admonish but for its title."""
+        start, end = match.span("fence")
+        found = _ADMONISH.match(match["fence"])
+        first, last = found.span("title") if found else (-start, -start)
+        self._hide_but(start, end, (start + first, start + last))
+        if found is None:
+            self._add_attributes(start, end)
 
     def _quote_end(self, start: int) -> int:
         """Return where the quote of a line ends, and with it the code in it."""
@@ -125,25 +139,10 @@ class Directives(Lines):
                 self._left("directive", start)
         self._hide_but(start, end, title)
         self._add_attributes(start, end, title)
-        return self._options(behind_line(self._text, end), known=known)
-
-    def _options(self, place: int, *, known: bool) -> int:
-        """Hide the options of a directive behind its first line; return the place behind them."""
-        if (yaml := _YAML.match(self._text, place)) is not None:
-            self._masks.region(place, yaml.end())
-            return yaml.end()
-        while (option := _OPTION.match(self._text, place)) is not None:
-            self._masks.region(place, option.end())
-            start = option.start("value")
-            text = option["value"].decode("utf-8", "replace").strip()
-            if option["name"].decode() in self._site.attributes and is_text(text):
-                last = start + len(option["value"].rstrip())
-                self._masks.attributes.append(Title(start, last, text, "plain"))
-            place = option.end()
-        if not known and (indented := _INDENTED.match(self._text, place)) is not None:
-            self._masks.region(place, indented.end())
-            return indented.end()
-        return place
+        behind = self._options(behind_line(self._text, end), known=known)
+        if name == b"glossary" and b">" not in match["prefix"]:
+            self._glossary(behind, len(match["prefix"]), found["run"])
+        return behind
 
     # --- admonitions, tabs, blocks ----------------------------------------------------------------
 
@@ -173,7 +172,7 @@ class Directives(Lines):
         first, last = found.span("title")
         self._hide_but(start, end, (start + first, start + last) if first >= 0 else (0, 0))
         behind = behind_line(self._text, end)
-        if found["name"] and (options := _INDENTED.match(self._text, behind)) is not None:
+        if found["name"] and (options := INDENTED.match(self._text, behind)) is not None:
             self._masks.region(behind, options.end())
             return options.end()
         return None

@@ -56,7 +56,7 @@ _IN_ANGLES: Final = re.compile(r"<((?:https?|ftp)://[^<>]*)>")
 
 
 _LEFT: Final = {
-    "directive": "unknown directives with text",
+    "directive": "unknown directives with text, and terms of glossaries",
     "shortcode": "shortcodes with text",
     "attribute": "attributes with text that the site does not name",
     "expression": "expressions with text",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Final
 
 from dragoman_documents.markup.markdown.masks import Masks
+from dragoman_documents.markup.sites import Dialect, Site
 
 _INLINE: Final = re.compile(
     rb"""
@@ -22,6 +23,16 @@ _INLINE: Final = re.compile(
                 (?:(?!\\\)).){1,400} \\\)                # a formula
               | \\\[ (?=(?:(?!\\\]).){0,400}?(?:\\[A-Za-z]|\^|[A-Za-z]_[A-Za-z0-9{]))
                 (?:(?!\\\]).){1,400} \\\] )
+    | (?P<image> !\[ (?: bg(?=[ \]])
+                          | (?:w|h|width|height|blur|brightness|opacity):[0-9][\w.%]*+ )
+                (?: [ ]+ (?: bg | left | right | fit | contain | cover | auto | vertical | [0-9]+%
+                 | (?:w|h|width|height|left|right|blur|brightness|opacity):[0-9][\w.%]*+ ) )*
+                (?=[ \]]) )
+    | (?P<size> \]\( [^\s()<>]{1,400}+ [ ]+ =[0-9]*%?x[0-9]*%?[ ]* \) )
+    | (?P<vue> <[A-Za-z][\w.\-]*+(?:[^<>"']++|"[^"<]{0,400}+"|'[^'<]{0,400}+')*+> )
+    | (?P<cite> (?<![\w@./]) @ (?:\{[^{}\s]+\}|\w(?:[\w:.\#$%&\-+?<>~/]*\w)?) )
+    | (?P<obsidian> (?<=[ \t\n])\^[A-Za-z0-9\-]+(?=[ \t]*\r?(?:\n|\Z))
+                  | \|[0-9]+(?:x[0-9]+)?(?=\]\() )
     | (?P<note> \^\[ )
     | (?P<label> \] \[ (?P<name> [^\[\]\r\n]* ) \] )
     | (?P<span> \] \{ \ ?(?:[\#.:]|[^{}\r\n=]*=) (?:[^{}\r\n]|\r?\n(?![ \t>]*\r?\n))* \} )
@@ -33,16 +44,25 @@ _INLINE: Final = re.compile(
     """,
     re.VERBOSE,
 )
-_BRACES: Final = frozenset({"span", "after", "before"})
-"""In MDX braces are expressions."""
+_NOT_MDX: Final = frozenset({"span", "after", "before", "vue"})
+"""In MDX braces are expressions, and tags are components."""
+_OF_DIALECTS: Final[Mapping[str, Dialect]] = {"cite": "pandoc", "obsidian": "obsidian"}
+_LABEL_MAY_BE_FIRST: Final = frozenset({"", "github"})
+"""Sites on which `[[a|b]]` may be a link to `b`, as in GitHub's wikis."""
+_ATTRIBUTE: Final = re.compile(rb"\"[^\"]*\"|'[^']*'|=[ \t\r\n]*[^\s\"'<>]+|[^\s\"'<>=/]+")
+_NO_NAME: Final = re.compile(rb"[^\w.:\-]")
 _ADDRESS: Final = rb"tps?://[^\s<>\"'`\\()\[\]{}|*_~^%:]*[*_~^%:]"
 _LIKELY: Final = re.compile(
-    rb"!\[\[|\[[\[\^@\-]|\][\[{]|\{(?:[*!]|[ ]?[#.:]|[^{}\r\n=]*=|[A-Za-z][\w:+\-]*\}`)"
+    rb"!\[(?:\[|bg[ \]]|[a-z]+:[0-9])|\[[\[\^@\-]|\](?:[\[{]|\((?=[^\s()<>]{1,400}+[ ]+=))"
+    rb"|\{(?:[*!]|[ ]?[#.:]|[^{}\r\n=]*=|[A-Za-z][\w:+\-]*\}`)"
     rb"|:(?:[A-Za-z][\w+\-]*|[+\-]1):|~[^\s~]|\^(?:\[|[^\s^])|\*\||%%|\$\{|\\[(\[]"
+    rb"|\|[0-9]+(?:x[0-9]+)?\]"
+    rb"|<[A-Za-z](?:[^<>\"'@#]++|\"[^\"<]{0,400}+\"|'[^'<]{0,400}+')*+(?<=\s)[@#][A-Za-z\[]"
     rb"|h(?=t" + _ADDRESS + rb")|f(?=" + _ADDRESS + rb")"
 )
 """The beginning of one of them. Each branch begins with a character of its own: the search skips to
 those, which is several times faster."""
+_WITH_CITATIONS: Final = re.compile(_LIKELY.pattern + rb"|@[{\w]")
 _DEFINED: Final = re.compile(
     rb"""
     ^(?P<prefix>[ \t>]* (?:(?:[-*+]|[0-9]+[.)])[ \t]+)*)
@@ -74,23 +94,56 @@ _LONGEST_LABEL: Final = 400
 class Inlines:
     """Hides the inline syntax of one document."""
 
-    def __init__(self, masks: Masks, *, mdx: bool) -> None:
+    def __init__(self, masks: Masks, site: Site, *, mdx: bool) -> None:
         self._masks = masks
+        self._site = site
         self._mdx = mdx
 
     def hide(self) -> None:
         """Hide all of it; what is hidden already stays so."""
         text = bytes(self._masks.text)
         place = 0
-        while (likely := _LIKELY.search(text, place)) is not None:
+        likely_syntax = _WITH_CITATIONS if self._site.dialect == "pandoc" else _LIKELY
+        while (likely := likely_syntax.search(text, place)) is not None:
             place = likely.start() + 1
             match = _INLINE.match(text, likely.start())
             name = match.lastgroup or "" if match is not None else ""
             if match is None or text[match.start() - 1 : match.start()] == b"\\":
                 continue
-            if not (self._mdx and name in _BRACES):
+            if not self._is_foreign(name):
                 hide: Callable[[re.Match[bytes]], int | None] = getattr(self, f"_hide_{name}")
                 place = max(place, hide(match) or match.end())
+
+    def _is_foreign(self, name: str) -> bool:
+        """Return whether a syntax is not that of this document."""
+        dialect = _OF_DIALECTS.get(name)
+        of_another = dialect is not None and dialect != self._site.dialect
+        return of_another or (self._mdx and name in _NOT_MDX)
+
+    def _hide_image(self, match: re.Match[bytes]) -> None:
+        """Hide what Marp reads in the place of an alternative text."""
+        self._masks.mark(match.start() + len(b"!["), match.end())
+
+    def _hide_cite(self, match: re.Match[bytes]) -> None:
+        start, end = match.span()
+        is_bare = match.string[start - 1 : start] == b"-"  # the year alone
+        self._masks.mark(start - is_bare, end)
+
+    def _hide_obsidian(self, match: re.Match[bytes]) -> None:
+        self._masks.mark(*match.span())
+
+    def _hide_size(self, match: re.Match[bytes]) -> None:
+        """Let an image with its size behind its target be one."""
+        start, end = match.span()
+        self._masks.spell(start, end, b"](" + b"," * (end - start - 3) + b")")
+
+    def _hide_vue(self, match: re.Match[bytes]) -> int:
+        """Let a tag with attributes such as `@click` and `#slot` be one of HTML."""
+        for each in _ATTRIBUTE.finditer(match[0], 1):
+            if each[0][:1] not in b"\"'=" and _NO_NAME.search(each[0]):
+                start, end = match.start() + each.start(), match.start() + each.end()
+                self._masks.spell(start, end, _NO_NAME.sub(b"x", each[0]))
+        return match.start() + 1
 
     def _hide_code(self, match: re.Match[bytes]) -> None:
         if match[0].startswith(b":") and _begins_definition(match):
@@ -108,6 +161,9 @@ class Inlines:
         """Hide a wiki link: its label is text, an embedded file has none."""
         start, end = match.span()
         label = _LABEL.match(match[0])
+        if label is not None and self._site.name in _LABEL_MAY_BE_FIRST:
+            self._masks.mark(start, end, "unread")
+            return
         if label is None or match[0].startswith(b"!") or b"|" in match[0][label.end() :]:
             self._masks.mark(start, end)
             return

@@ -10,6 +10,7 @@ from dragoman_documents.markup import templates
 from dragoman_documents.markup.markdown import jsx
 from dragoman_documents.markup.markdown.attributes import has_other_text
 from dragoman_documents.markup.markdown.blocks import Blocks
+from dragoman_documents.markup.markdown.html_ends import end_html
 from dragoman_documents.markup.markdown.indentation import outdent
 from dragoman_documents.markup.markdown.inline_html import CODE_NAMES, EMPTY_NAMES
 from dragoman_documents.markup.markdown.inlines import Inlines
@@ -42,7 +43,9 @@ def masked(source: bytes, behind: int, site: Site, *, mdx: bool) -> Masks:
         _hide_components(masks, behind, blocks.code, site)
     elif b"{{" in source or b"{%" in source:
         _hide_templates(masks, blocks.code, site)
-    Inlines(masks, mdx=mdx).hide()
+    if not mdx:
+        end_html(masks, blocks.code)
+    Inlines(masks, site, mdx=mdx).hide()
     masks.finish()
     return masks
 

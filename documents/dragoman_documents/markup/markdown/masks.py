@@ -23,10 +23,10 @@ from dragoman_documents.codec import RemarkKind
 from dragoman_documents.markup.markdown.attributes import attributes, has_other_text
 from dragoman_documents.markup.markdown.titles import Syntax, Title
 
-MarkKind = Literal["code", "line", "open", "close", "before", "after", "hidden"]
+MarkKind = Literal["code", "line", "open", "close", "before", "after", "hidden", "unread"]
 """`code`: a single code; `line`: lines of other syntax, which stay lines; `open` and `close`: the
 ends of a pair; `before` and `after`: a part of the code that follows or precedes; `hidden`: what is
-spelled otherwise for the parser alone."""
+spelled otherwise for the parser alone; `unread`: a code that may hold text."""
 _VISIBLE: Final = re.compile(rb"[^\r\n]")
 _VISIBLE_LINE: Final = re.compile(rb"[^\r\n]+")
 

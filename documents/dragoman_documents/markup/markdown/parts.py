@@ -64,13 +64,19 @@ def parts_of(text: str, codes: Sequence[InlineCode]) -> list[Part]:
     return parts
 
 
+def glued(before: str, after: str) -> bool:
+    """Return whether two codes side by side would be read as another one: `` `a``b` ``."""
+    return before[-1:] == after[:1] and after[:1] in ("`", "$")
+
+
 def holds(parts: Sequence[Part], *, label: bool = False) -> bool:
     """Return whether Markdown reads these parts as they are; a wiki link's label has no bracket."""
     if not parts or parts[0].breaks or parts[-1].ends_line:
         return False
     for index, part in enumerate(parts[1:]):
         before = parts[index]
-        if part.breaks and before.ends_line:
+        singles = part.kind == before.kind == "single"
+        if (part.breaks and before.ends_line) or (singles and glued(before.raw, part.raw)):
             return False
         if before.raw.startswith("[[") and before.kind == "open" and _BRACKET.search(part.raw):
             return False

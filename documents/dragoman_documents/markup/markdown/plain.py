@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from dragoman_documents.codec import InlineCode
 from dragoman_documents.inline_codes import plain
-from dragoman_documents.markup.markdown.parts import ADDRESS, DELIMITERS
+from dragoman_documents.markup.markdown.parts import ADDRESS, DELIMITERS, glued
 from dragoman_documents.markup.markdown.spelled import (
     MARK,
     ShortLinks,
@@ -135,6 +135,9 @@ def _rendered(text: str, codes: Sequence[InlineCode], links: ShortLinks) -> list
         if tag[0] == "/" and (ends := links.get(raws[tag])) is not None:
             inside = "".join(parts[2 * tags.index(tag[1:]) + 2 : 2 * at + 1])
             parts[2 * at + 1] = ends.get(inside, raws[tag])
+    for index in range(2, len(parts) - 1, 2):
+        if not parts[index] and glued(parts[index - 1], parts[index + 1]):
+            return None
     return parts
 
 

@@ -75,7 +75,9 @@ def _with_marks(tokens: list[Token], masks: Masks) -> list[Token]:
             while last < len(tokens) and _adjoin(tokens[last - 1], tokens[last]):
                 last += 1
             texts = tokens[index:last]
-            made += _guarded(texts, _codes_in(texts, masks), masks.source, kinds)
+            codes = _codes_in(texts, masks)
+            masks.left.extend(("attribute", each.start) for each in codes if _is_unread(each))
+            made += _guarded(texts, codes, masks.source, kinds)
         else:
             made.append(_labelled_by_itself(tokens[index], tokens, index, masks.source))
         index = last
@@ -111,6 +113,10 @@ def _codes_in(texts: Sequence[Token], masks: Masks) -> list[_Code]:
         if not kept or code.start >= kept[-1].end:
             kept.append(code)
     return kept
+
+
+def _is_unread(code: _Code) -> bool:
+    return code.mark is not None and code.mark.kind == "unread"
 
 
 def _is_spelling(code: _Code, addresses: Sequence[_Code]) -> bool:

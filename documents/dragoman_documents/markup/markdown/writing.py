@@ -29,7 +29,9 @@ from dragoman_documents.markup.markdown.unit_sources import (
 from dragoman_documents.markup.markdown.units import Unit
 from dragoman_documents.markup.sites import Dialect, site
 
-_CONTAINER: Final = re.compile(rb"[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)*")
+_CONTAINER: Final = re.compile(
+    rb"[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+(?:\[[^\[\]\r\n]\][ \t]+)?)*"
+)
 _NEXT_LINE: Final = re.compile(r"([\r\n])[ \t>]+")
 _LABEL: Final = re.compile(r"\[([^\[\]]+)\]")
 _ANGLES: Final = re.compile(r"<((?:https?|ftp)://[^<>]*)>")
