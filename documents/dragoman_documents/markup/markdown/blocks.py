@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from dragoman_documents.markup.markdown.directives import Directives
 from dragoman_documents.markup.markdown.elements import Elements
+from dragoman_documents.markup.markdown.flow import Region
 from dragoman_documents.markup.markdown.lines import behind_line
 from dragoman_documents.markup.markdown.masks import Masks
 from dragoman_documents.markup.markdown.tables import Tables
@@ -81,9 +83,18 @@ class Blocks(Directives, Elements, Tables):
         super().__init__(masks, site)
         self._mdx = mdx
 
-    def hide(self, place: int) -> None:
-        """Hide all of them from a place on; code in fences and comments stay."""
+    def hide(self, place: int, wholes: Iterable[Region]) -> None:
+        """Hide all of them from a place on; code in fences and comments stay.
+
+        In `wholes` there are none.
+        """
+        rest = deque(wholes)
         while (start := self._likely(place)) is not None:
+            while rest and rest[0].end <= start:
+                rest.popleft()
+            if rest and rest[0].start <= start:
+                place = rest[0].end
+                continue
             match = _LINES.match(self._text, start)
             if match is None:
                 place = start + 1

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 _NEXT: Final = re.compile(rb"\\.|`+|<(?=[A-Za-z_$/>])|\{", re.DOTALL)
 _IN_EXPRESSION: Final = re.compile(
-    rb"""[{}`]|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|/\*.*?\*/|(?<!:)//[^\n]*""", re.DOTALL
+    rb"""[{}`]|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|/\*|(?<!:)//[^\n]*|<(?=[A-Za-z_$>])""",
+    re.DOTALL,
 )
+_IN_MODULE: Final = re.compile(
+    _IN_EXPRESSION.pattern + rb"|[()\[\]]|\n[ \t]*\r?(?=\n|\Z)", re.DOTALL
+)
+_OPERAND: Final = re.compile(rb"(?:[(\[{,;:?=&|!>]|\breturn|\bdefault)[ \t\r\n]*\Z")
+"""What stands before an element in an expression; `<` is an operator behind others."""
+_LONGEST_BLANK: Final = 100
+_IN_ELEMENT: Final = re.compile(rb"\{|<(?=[A-Za-z_$/>])")
 _IN_TEMPLATE: Final = re.compile(rb"\\.|`|\$\{", re.DOTALL)
 _NAME: Final = re.compile(rb"<(?P<close>/)?[ \t\r\n]*(?P<name>[A-Za-z_$][\w$.:\-]*)?")
 _ATTRIBUTE: Final = re.compile(
@@ -54,7 +62,9 @@ def spans(text: bytes, skipped: Sequence[tuple[int, int]]) -> Iterator[Span]:
             place = code.end(match)
         elif first != b"\\" and failures < _MOST_FAILURES:
             try:
-                span = _tag(text, match.start()) if first == b"<" else _braces(text, match.start())
+                span = (
+                    _tag(text, match.start(), 0) if first == b"<" else _braces(text, match.start())
+                )
             except _Endless:
                 failures += 1
                 continue
@@ -63,11 +73,58 @@ def spans(text: bytes, skipped: Sequence[tuple[int, int]]) -> Iterator[Span]:
                 place = span.end
 
 
+class Ends:
+    """Finds the ends of modules, tags and expressions as long as not too many have none."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._failures = 0
+
+    def module(self, start: int) -> int | None:
+        """Return where the module at a place ends: before a blank line outside of all brackets."""
+        return self._end(_module_end, start)
+
+    def span(self, start: int) -> int | None:
+        """Return the place behind the tag or expression at a place."""
+        return self._end(_span_end, start)
+
+    def _end(self, find: Callable[[bytes, int], int], start: int) -> int | None:
+        if self._failures >= _MOST_FAILURES:
+            return None
+        try:
+            return find(self._text, start)
+        except _Endless:
+            self._failures += 1
+            return None
+
+
+def _module_end(text: bytes, start: int) -> int:
+    """Return where the module at a place ends. Raises _Endless."""
+    opened, place = 0, start
+    while (match := _IN_MODULE.search(text, place)) is not None:
+        first = match[0][:1]
+        if first == b"\n" and not opened:
+            return match.start()
+        place = _behind(text, match, 0)
+        opened += (first in b"{[(") - (first in b"}])")
+    if opened > 0:
+        raise _Endless
+    return len(text)
+
+
+def _span_end(text: bytes, start: int) -> int:
+    """Return the place behind a tag or expression. Raises _Endless, also where there is none."""
+    span = _tag(text, start, 0) if text.startswith(b"<", start) else _braces(text, start)
+    if span is None:
+        raise _Endless
+    return span.end
+
+
 def _braces(text: bytes, start: int) -> Span:
     return Span(start, _expression_end(text, start, 0))
 
 
-def _tag(text: bytes, start: int) -> Span | None:
+def _tag(text: bytes, start: int, depth: int) -> Span | None:
     """Return the tag at a place; None if it is none. Raises _Endless."""
     match = _NAME.match(text, start)
     if match is None:
@@ -79,7 +136,7 @@ def _tag(text: bytes, start: int) -> Span | None:
             opens = not closes and found["end"] == b">"
             return Span(start, place, match["name"] or b"<>", opens, closes)
         if found["braces"] is not None or found["value"] is not None:
-            place = _expression_end(text, place - 1, 0)
+            place = _expression_end(text, place - 1, depth)
     return None
 
 
@@ -89,16 +146,51 @@ def _expression_end(text: bytes, start: int, depth: int) -> int:
         raise _Endless
     opened, place = 0, start
     while (match := _IN_EXPRESSION.search(text, place)) is not None:
-        place = match.end()
-        if match[0] == b"`":
-            place = _template_end(text, place, depth)
-        elif match[0] == b"{":
+        place = _behind(text, match, depth)
+        if match[0] == b"{":
             opened += 1
         elif match[0] == b"}":
             opened -= 1
             if not opened:
                 return place
     raise _Endless
+
+
+def _behind(text: bytes, match: re.Match[bytes], depth: int) -> int:
+    """Return the place behind a token, with the whole of what it begins. Raises _Endless."""
+    token = match[0]
+    if token == b"`":
+        return _template_end(text, match.end(), depth)
+    if token == b"/*":
+        end = text.find(b"*/", match.end())
+        if end < 0:
+            raise _Endless
+        return end + 2
+    start = match.start()
+    if token == b"<" and _OPERAND.search(text, max(0, start - _LONGEST_BLANK), start):
+        return _element_end(text, start, depth + 1)
+    return match.end()
+
+
+def _element_end(text: bytes, start: int, depth: int) -> int:
+    """Return the place behind an element, in whose text quotes are text. Raises _Endless."""
+    opened, place = 0, start
+    while True:
+        if text.startswith(b"{", place):
+            place = _expression_end(text, place, depth)
+        else:
+            span = _tag(text, place, depth)
+            if span is None:
+                raise _Endless
+            opened += span.opens - span.closes
+            place = span.end
+        following = _IN_ELEMENT.search(text, place) if opened > 0 else None
+        if following is None:
+            break
+        place = following.start()
+    if opened > 0:
+        raise _Endless
+    return place
 
 
 def _template_end(text: bytes, start: int, depth: int) -> int:

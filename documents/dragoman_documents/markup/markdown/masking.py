@@ -10,6 +10,7 @@ from dragoman_documents.markup import templates
 from dragoman_documents.markup.markdown import jsx
 from dragoman_documents.markup.markdown.attributes import has_other_text
 from dragoman_documents.markup.markdown.blocks import Blocks
+from dragoman_documents.markup.markdown.flow import Region, regions
 from dragoman_documents.markup.markdown.html_ends import end_html
 from dragoman_documents.markup.markdown.indentation import outdent
 from dragoman_documents.markup.markdown.inline_html import CODE_NAMES, EMPTY_NAMES
@@ -23,9 +24,7 @@ _ALONE: Final = re.compile(
     rb"^[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*(?P<tags>\x01[\x01 \t]*)\r?$", re.MULTILINE
 )
 """A line of nothing but tags, each byte of which is 1."""
-_MODULE: Final = re.compile(rb"^(?:import|export)(?=[ \t{*])[^\n]*(?:\n|\Z)", re.MULTILINE)
 _NO_PROSE: Final = re.compile(rb"(?s)```.*?```|~~~.*?~~~|`[^`\n]*`|\{[{%].*?[%}]\}")
-_PARAGRAPH_END: Final = re.compile(rb"\n[ \t]*\r?(?=\n|\Z)")
 _ELEMENT_TEXT: Final = re.compile(rb">[^<>{}=;]*[A-Za-z]{2}[^<>{}=;]*[<{]")
 
 
@@ -38,9 +37,13 @@ def masked(source: bytes, behind: int, site: Site, *, mdx: bool) -> Masks:
     masks = Masks(_CR_ALONE.sub(b"\n", source) if b"\r" in source else source)
     masks.blank(0, behind)
     blocks = Blocks(masks, site, mdx=mdx)
-    blocks.hide(behind)
+    wholes = list(regions(masks.source, behind)) if mdx else []
+    blocks.hide(behind, wholes)
     if mdx:
-        _hide_components(masks, behind, blocks.code, site)
+        modules = [each for each in wholes if each.is_module]
+        _hide_modules(masks, modules)
+        code = [*blocks.code, *((each.start, each.end) for each in modules)]
+        _hide_components(masks, sorted(code), site)
     elif b"{{" in source or b"{%" in source:
         _hide_templates(masks, blocks.code, site)
     if not mdx:
@@ -70,9 +73,8 @@ def _is_prose(raw: bytes) -> bool:
     return is_text(_NO_PROSE.sub(b" ", raw).decode("utf-8", "replace"))
 
 
-def _hide_components(masks: Masks, behind: int, code: list[tuple[int, int]], site: Site) -> None:
-    _hide_modules(masks, behind, code)
-    found = [span for span in jsx.spans(bytes(masks.text), sorted(code)) if span.end > span.start]
+def _hide_components(masks: Masks, code: Sequence[tuple[int, int]], site: Site) -> None:
+    found = [span for span in jsx.spans(bytes(masks.text), code) if span.end > span.start]
     alone = _alone(masks, [(span.start, span.end) for span in found])
     inline = list[jsx.Span]()
     for span in found:
@@ -94,38 +96,12 @@ def _has_text(source: bytes, start: int, end: int) -> bool:
     return is_element or has_other_text(source, start, end, frozenset())
 
 
-def _hide_modules(masks: Masks, behind: int, code: list[tuple[int, int]]) -> None:
-    """Hide imports and exports with all their lines; braces may hold blank lines.
-
-    They begin a paragraph: a line of a sentence may begin so, too.
-    """
-    text, place = masks.source, behind
-    ranges = sorted(code)
-    while (match := _MODULE.search(text, place)) is not None:
-        place = match.end()
-        before = text[max(0, match.start() - 3) : match.start()].replace(b"\r", b"")
-        begins = before.endswith(b"\n\n") or not text[behind : match.start()].strip()
-        if not begins or any(start <= match.start() < end for start, end in ranges):
-            continue
-        end = _module_end(text, match.start())
-        masks.region(match.start(), end)
-        if _has_text(text, match.start(), end):
-            masks.left.append(("expression", match.start()))
-        code.append((match.start(), end))
-        place = behind = min(len(text), end + 1)
-
-
-def _module_end(text: bytes, start: int) -> int:
-    """Return the end of the paragraph at a place, with the whole of what braces hold."""
-    found = _PARAGRAPH_END.search(text, start)
-    end = found.start() if found else len(text)
-    for span in jsx.spans(text[start : start + 100_000], ()):
-        if start + span.start >= end:
-            break
-        if start + span.end > end:
-            found = _PARAGRAPH_END.search(text, start + span.end)
-            end = found.start() if found else len(text)
-    return end
+def _hide_modules(masks: Masks, modules: Sequence[Region]) -> None:
+    """Hide imports and exports with all their lines."""
+    for start, end, _ in modules:
+        masks.region(start, end)
+        if _has_text(masks.source, start, end):
+            masks.left.append(("expression", start))
 
 
 def _alone(masks: Masks, spans: Iterable[tuple[int, int]]) -> frozenset[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,6 +125,19 @@ MDX = {
             '      <img src="x" />\n      Below\n    </Frame>\n</Step>\n'
         ),
         ["Aa.", "Click <g1>Add</g1>.", "Below"],
+    ),
+    "modules": (
+        (
+            "{/* Reuse it */}\nimport X from '@site/static/index.md';\n\n<X />\n\n"
+            "export const a = `\n~~~md\n`\n\n{/* ## Comment */}\n\n"
+            "export const b = `x\n\nRenders:\n\n`\n\n"
+            "<A b={`\n~~~\n`} />\n\nText.\n"
+        ),
+        ["Text."],
+    ),
+    "elements in expressions": (
+        "<Fig\n  text={<>it's <a href={u('api')}>N</a> here</>}\n  alt=\"a b\"\n/>\n\nText.\n",
+        ["a b", "Text."],
     ),
 }
 
@@ -492,3 +506,23 @@ def test_code_spans_side_by_side_are_refused_by_their_own_text() -> None:
     spliced = put_back(codec, data, found, [*["Use <x1/><x2/>."] * 30, "Zz"], ENGLISH)
     assert spliced.changed == list(range(30))
     assert spliced.data == data.replace(b"Text", b"Zz")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "export const a = `a`\n\n",
+        "import a from 'b' text\n\n",
+        "export const a = /*\n\n",
+        "{a <b\n",
+    ],
+)
+def test_modules_and_expressions_take_linear_time(part: str) -> None:
+    codec = registry.codec("mdx")
+    times = list[float]()
+    for count in (500, 4000):
+        data = (part * count).encode()
+        begun = time.process_time()
+        codec.extract(data, ENGLISH)
+        times.append(time.process_time() - begun)
+    assert times[1] < 30 * max(times[0], 0.01)
