@@ -48,6 +48,8 @@ _LINES: Final = re.compile(
     | (?P<grid>        \+[-=+:]+\+[ \t]*\r?$ )
     | (?P<dashes>      --+(?:[ ]+--+)+[ \t]*\r?$ )
     | (?P<markdown>    <[A-Za-z][^<>\r\n]*[ ]markdown(?:[ ]*=[^<>\r\n]*)?>[ \t]*\r?$ )
+    | (?P<line>        <(?P<of>[A-Za-z][\w\-]*)(?=[ ])[^<>\r\n]*[ ]markdown(?:[ ]*=[^<>\r\n]*)?>
+                       (?P<inner>[^\r\n]*)</(?P=of)>[ \t]*\r?$ )
     | (?P<html>        <!--|<(?:script|style|pre|textarea)\b )
     | (?P<tag>         </?(?P<name>[A-Za-z][\w\-]*)(?=[\s/>])[^\r\n]* )
     | (?P<heading>     \#{1,6}[ \t][^\r\n]*?[ \t]*\\?\{(?P<id>[^{}\r\n]*)\}(?P<after>[ \t\#]*)\r?$ )
@@ -63,8 +65,7 @@ _LIKELY: Final = re.compile(
     rb"|\((?:@|[\w]{1,5}\))|\$[\[{$]|\\[A-Za-z]|\*\[|\||\+[-=:+]|#{1,6}[ \t][^\n]*\{)"
 )
 """A line that may be one of them: without groups it is found several times faster."""
-_NOT_MDX: Final = frozenset({"list", "markdown", "html", "tag"})
-_KIND_OF: Final = {"id": "heading", "after": "heading", "name": "tag"}
+_NOT_MDX: Final = frozenset({"list", "markdown", "line", "html", "tag"})
 _DISPLAY_END: Final = re.compile(
     rb"\$\$[ \t]*(?:\([\w:.\-]+\)|\{[^{}\r\n]*\})?[ \t]*\r?$", re.MULTILINE
 )
@@ -101,9 +102,9 @@ class Blocks(Directives, Elements, Tables):
                 continue
             place = max(match.end(), start + 1)
             self._hide_definition(match)
-            kind = _KIND_OF.get(match.lastgroup or "", match.lastgroup)
+            kind = match.lastgroup or ""
             if not (self._mdx and kind in _NOT_MDX):
-                place = max(place, _HIDE[kind or ""](self, match) or place)
+                place = max(place, _HIDE[kind](self, match) or place)
 
     def _hide_definition(self, match: re.Match[bytes]) -> None:
         """Let a definition be an item of a list, whose lines are indented as well."""
@@ -215,6 +216,6 @@ _HIDE: Final[Mapping[str, Callable[[Blocks, re.Match[bytes]], int | None]]] = {
     for name in (
         "fence", "colons", "admonition", "tab", "slashes", "snippets", "hidden", "comment", "list",
         "environment", "display", "callout", "short", "definition", "field", "example", "bar",
-        "grid", "dashes", "markdown", "html", "heading", "metadata", "task", "tag",
+        "grid", "dashes", "markdown", "html", "heading", "metadata", "task", "tag", "line",
     )
 }  # fmt: skip

@@ -25,6 +25,10 @@ class Elements(Lines):
         self._elements.append((match["markdown"][1:].split(maxsplit=1)[0], True))
         self._hide(match, "markdown")
 
+    def _line(self, match: re.Match[bytes]) -> None:
+        """Hide the tags of an element of one line but for its text."""
+        self._hide_but(*match.span("line"), match.span("inner"))
+
     def _tag(self, match: re.Match[bytes]) -> None:
         """Hide what begins a block of HTML in an element whose content is Markdown.
 
@@ -39,7 +43,13 @@ class Elements(Lines):
                 self._hide(match, "tag")
         elif is_same and tag[1:2] != b"/" and b"</" + name not in tag:
             self._elements.append((name, False))
-        elif _VOID_ALONE.match(tag):
+        elif _VOID_ALONE.match(tag) and self._begins(match.start()):
             start = match.start("tag")
             self._masks.mark(start, start + len(tag), "line")
             self._add_attributes(start, start + len(tag))
+
+    def _begins(self, start: int) -> bool:
+        """Return whether nothing stands above a line but a blank or a hidden one."""
+        text = self._masks.text
+        above = text[text.rfind(b"\n", 0, max(0, start - 1)) + 1 : start].strip(b" \t>\r\n")
+        return not above or above.startswith((b"#", b","))

@@ -473,6 +473,13 @@ def test_text_that_the_site_does_not_choose_is_a_remark(
             "<div markdown>\n<div>\na\n</div>\n\n*b* c\n</div>\n# D\n",
             ["a", "<g1>b</g1> c", "D"],
         ),
+        (
+            "jekyll",
+            '<div markdown="1">\n\n<p>\n <input id="a">\n <b>A b</b>\n</p>\n\n*c*\n</div>\n',
+            ["<x1/> <g2>A b</g2>", "c"],
+        ),
+        ("quarto", "Install <code>npm @a/b</code> @a/b.\n", ["Install <x1/> <x2/>."]),
+        ("jekyll", '<div markdown="1">\n<p markdown="1">— *a* b</p>\n</div>\n', ["— <g1>a</g1> b"]),
         # terms of a glossary stay: roles name them
         (
             "sphinx",
