@@ -84,7 +84,8 @@ class Options(Lines):
                     self._left("directive", line.start("line"))
                 begins = True
             else:
-                if begins and len(indent.expandtabs()) >= width + _CODE_INDENT:
+                is_fence = text.startswith((b"```", b"~~~"))
+                if begins and not is_fence and len(indent.expandtabs()) >= width + _CODE_INDENT:
                     start, end = line.start("break"), line.end("indent")
-                    self._masks.text[start:end] = indent + line["break"]
+                    self._masks.text[start:end] = b" " * len(indent) + line["break"]
                 begins = False

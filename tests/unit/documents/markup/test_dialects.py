@@ -491,6 +491,11 @@ def test_text_that_the_site_does_not_choose_is_a_remark(
             ":::{glossary}\n:sorted:\na b\n: C d\n\ne f\r\n\tG\r\n:::\nH\n",
             ["C d", "G", "H"],
         ),
+        (
+            "sphinx",
+            "```{glossary}\na]: b\n\t*C* d\n\n\t~~~\n\tx\n\t~~~\n```\n\nE\n",
+            ["<g1>C</g1> d", "E"],
+        ),
     ],
 )
 def test_syntax_of_a_site_stays_and_its_text_is_sent(
