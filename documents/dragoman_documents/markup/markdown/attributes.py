@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from typing import Final
 
+from dragoman_documents.markup.markdown import jsx
 from dragoman_documents.markup.markdown.titles import Syntax, Title, decoded, trimmed
 from dragoman_documents.values import is_text
 
@@ -17,9 +17,11 @@ _OTHER: Final = re.compile(r"\{[{%]|\$\{")
 """Values that are made by a program."""
 _QUOTED: Final = re.compile(
     rb"""(?:(?<![\w.:@-])(?P<name>[\w.:@-]+)[ \t]*=[ \t\r\n]*)?"""
-    rb"""(?:"(?P<double>(?:[^"\\]|\\.)*)"|'(?P<single>(?:[^'\\]|\\.)*)')""",
+    rb"""(?<!\w)(?:"(?P<double>(?:[^"\\]|\\.)*)"|'(?P<single>(?:[^'\\]|\\.)*)'"""
+    rb"""|`(?:[^`\\]|\\.)*`)""",
     re.DOTALL,
 )
+"""A string with its name, if it has one; what looks like another in it is a part of it."""
 _NO_TEXT: Final = re.compile(
     rb"(?:class\w*|style|id|d|rel|sandbox|allow|sizes|srcset|media|points|transform|viewBox|values"
     rb"|fill|stroke[\w-]*|font[\w-]*|icons?|options|command|cmd|query|code|if|on[a-zA-Z]+"
@@ -34,28 +36,28 @@ _PROSE: Final = re.compile(rf"{_WORDS}{{2}}[^\W\d_]|[\u3040-\u30ff\u3400-\u9fff\
 _NO_PROSE: Final = re.compile(r"[{}<>=;|]|://|&&")
 
 
-@cache
-def _pattern(names: frozenset[str]) -> re.Pattern[bytes]:
-    any_name = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    text = (
-        rf"(?<![\w.:-])(?:{any_name})[ \t]*=[ \t\r\n]*"
-        r"(?:\"(?P<double>(?:[^\"\\]|\\.)*)\"|'(?P<single>(?:[^'\\]|\\.)*)')"
-    )
-    return re.compile(text.encode(), re.DOTALL)
-
-
 def attributes(
     source: bytes, start: int, end: int, names: frozenset[str], syntax: Syntax
 ) -> Iterator[Title]:
     """Yield the texts of these attributes between two places."""
     if not names or source.find(b"=", start, end) < 0:
         return
-    for match in _pattern(names).finditer(source, start, end):
-        first, last = match.span(match.lastgroup or 0)
+    for match in _strings(source, start, end):
+        name, value = (match["name"] or b"").decode("utf-8", "replace"), match.lastgroup
+        if name not in names or value not in ("double", "single"):
+            continue
+        first, last = match.span(value)
         raw = source[first:last].decode()
         text = decoded(raw, syntax)
         if is_text(text) and not _OTHER.search(raw):
             yield Title(*trimmed(source, first, last), text, syntax)
+
+
+def _strings(source: bytes, start: int, end: int) -> Iterator[re.Match[bytes]]:
+    """Yield the strings between two places in their order; of a tag those of each expression."""
+    is_tag = source.startswith(b"<", start) and source.find(b"{", start, end) >= 0
+    for first, last in jsx.parts(source, start, end) if is_tag else [(start, end)]:
+        yield from _QUOTED.finditer(source, first, last)
 
 
 def has_other_text(source: bytes, start: int, end: int, names: frozenset[str]) -> bool:
@@ -63,7 +65,7 @@ def has_other_text(source: bytes, start: int, end: int, names: frozenset[str]) -
 
     It is a guess for a remark: classes, styles and what looks like code are no text.
     """
-    for match in _QUOTED.finditer(source, start, end):
+    for match in _strings(source, start, end):
         name = match["name"] or b""
         if name and (name.decode("utf-8", "replace") in names or _NO_TEXT.match(name)):
             continue

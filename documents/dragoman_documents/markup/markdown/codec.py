@@ -22,7 +22,7 @@ from dragoman_documents.inline_codes import rendered
 from dragoman_documents.markup.markdown.bilingual import Doubling
 from dragoman_documents.markup.markdown.delimiters import is_punctuation
 from dragoman_documents.markup.markdown.events import Block
-from dragoman_documents.markup.markdown.extracting import Extracting, Slot
+from dragoman_documents.markup.markdown.extracting import Extracting, Slot, with_titles
 from dragoman_documents.markup.markdown.front_matter import Value, front_matter, paths
 from dragoman_documents.markup.markdown.html_blocks import HtmlSlots, replacements
 from dragoman_documents.markup.markdown.masks import Masks
@@ -220,11 +220,10 @@ class _Splicing:
     def _codes(self, index: int, slot: Slot) -> Sequence[InlineCode]:
         """Return the codes of a unit with their titles translated; a copy has no titles."""
         codes = self.segments[index].codes
-        changed: dict[str, str] = {}
-        for title in slot.titles:
-            content = "" if self.bilingual else self._title(title.index)
-            if content is not None:
-                changed[title.code] = title.code_with(content)
+        contents = [
+            (title, "" if self.bilingual else self._title(title.index)) for title in slot.titles
+        ]
+        changed = with_titles((title, text) for title, text in contents if text is not None)
         return [_with_titles(code, changed) for code in codes] if changed else codes
 
 
@@ -260,9 +259,10 @@ def _delimits(unit: Unit, source: bytes, content: str) -> bool:
 
 
 def _with_titles(code: InlineCode, changed: Mapping[str, str]) -> InlineCode:
-    if code.closing is None:
-        return code._replace(opening=changed.get(code.opening, code.opening))
-    return code._replace(closing=changed.get(code.closing, code.closing))
+    code = code._replace(opening=changed.get(code.opening, code.opening))
+    if code.closing is not None:
+        code = code._replace(closing=changed.get(code.closing, code.closing))
+    return code
 
 
 CODECS: Final[Mapping[str, Codec]] = {

@@ -42,6 +42,7 @@ from dragoman_documents.markup.markdown.front_matter import (
 )
 from dragoman_documents.markup.markdown.html_blocks import Html, HtmlSlots
 from dragoman_documents.markup.markdown.indentation import parsed_without_code
+from dragoman_documents.markup.markdown.inline_html import titles_of_tags
 from dragoman_documents.markup.markdown.masking import masked
 from dragoman_documents.markup.markdown.masks import Masks
 from dragoman_documents.markup.markdown.titles import Syntax, Title, title_at, titles
@@ -76,9 +77,14 @@ class InnerTitle:
     start: int
     end: int
 
-    def code_with(self, title: str) -> str:
-        """Return the markup with another title."""
-        return self.code[: self.start] + title + self.code[self.end :]
+
+def with_titles(changed: Iterable[tuple[InnerTitle, str]]) -> dict[str, str]:
+    """Return markup with other titles, by the markup; it may have several of them."""
+    made: dict[str, str] = {}
+    for title, text in sorted(changed, key=lambda each: each[0].start, reverse=True):
+        code = made.get(title.code, title.code)
+        made[title.code] = code[: title.start] + text + code[title.end :]
+    return made
 
 
 class Slot(NamedTuple):
@@ -183,15 +189,23 @@ class Extracting:
             block.kind, block.level, block.paragraph = "title", 0, False
         if block.level:
             self.headings.append(block)
-        rest = deque(titles(block.tokens, self.source))
-        if self._lists and self._lists[0][0] < block.tokens[-1].end:
-            rest = deque(sorted([*rest, *self._in_lists(block)], key=_start))
+        rest = deque(self._titles_of(block))
         for unit in units(block, self.masks):
             within = self._within(unit, rest)
             self._add_unit(unit, within)
         self._add_titles(rest)
         if block.level and self.options.headings:
             self._add_heading(block)
+
+    def _titles_of(self, block: Block) -> Sequence[Title]:
+        """Return the titles in a block: of links, of tags, and in lists of attributes."""
+        found = list(titles(block.tokens, self.source))
+        of_links = len(found)
+        if not self.mdx:
+            found += titles_of_tags(block.tokens, self.source)
+        if self._lists and self._lists[0][0] < block.tokens[-1].end:
+            found += self._in_lists(block)
+        return found if len(found) == of_links else sorted(found, key=_start)
 
     def _within(self, unit: Unit, rest: deque[Title]) -> Sequence[Title]:
         """Add the titles before a unit; return those in it."""
@@ -374,8 +388,10 @@ def _closings(tokens: Sequence[Token], source: bytes) -> dict[int, str]:
 
 def _inner(unit: Unit, within: Iterable[Title], first: int, source: bytes) -> Iterator[InnerTitle]:
     tokens = iter(unit.tokens)
+    token = next(tokens)
     for index, title in enumerate(within, first):
-        token = next(token for token in tokens if token.end > title.end)
+        while token.end <= title.end:
+            token = next(tokens)
         start = len(source[token.start : title.start].decode())
         code = source[token.start : token.end].decode()
         yield InnerTitle(index, code, start, start + len(source[title.start : title.end].decode()))
@@ -383,13 +399,13 @@ def _inner(unit: Unit, within: Iterable[Title], first: int, source: bytes) -> It
 
 def _digestible(codes: Iterable[InlineCode], inner: Iterable[InnerTitle]) -> str:
     """Return the codes in an order of their own, each in one of its spellings, without titles."""
-    bare = {title.code: title.code_with("") for title in inner}
+    bare = with_titles((title, "") for title in inner)
     spellings: list[str] = []
     for code in codes:
         opening = _CANONICAL.get(code.opening, code.opening)
         if code.closing is not None:
             closing = _CANONICAL.get(code.closing, code.closing)
-            spellings.append(f"{opening}\0{bare.get(closing, closing)}")
+            spellings.append(f"{bare.get(opening, opening)}\0{bare.get(closing, closing)}")
         elif not LOOKALIKE.fullmatch(opening.removeprefix("\\")):
             single = bare.get(opening, opening)
             spellings.append(_IN_ANGLES.sub(r"\1", single) if "<" in single else single)

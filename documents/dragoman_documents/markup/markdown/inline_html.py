@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from dragoman_documents.markup.html.reader import TRANSLATED
+from dragoman_documents.markup.markdown.attributes import attributes
 from dragoman_documents.markup.markdown.events import Token
+from dragoman_documents.markup.markdown.titles import Title
 
 _NAME: Final = re.compile(r"</?([A-Za-z][A-Za-z0-9:.\-]*)")
 EMPTY_NAMES: Final = frozenset(
@@ -31,6 +35,24 @@ def with_pairs(tokens: list[Token]) -> list[Token]:
     for index, token in enumerate(tokens):
         pairing.add(index, token)
     return _merged(pairing.tokens, pairing.opaque)
+
+
+def titles_of_tags(tokens: Sequence[Token], source: bytes) -> list[Title]:
+    """Return the titles and other texts of tags outside of elements whose content is not text."""
+    found: list[Title] = []
+    code = ""
+    for token in tokens:
+        name = _NAME.match(token.text) if token.kind == "html" else None
+        if name is None:
+            continue
+        if code:
+            code = "" if token.text.startswith("</") and name[1].lower() == code else code
+        elif name[1].lower() in CODE_NAMES or _UNTRANSLATED.search(token.text):
+            is_open = not token.text.startswith("</") and name[1].lower() not in EMPTY_NAMES
+            code = name[1].lower() if is_open and not token.text.endswith("/>") else ""
+        elif "=" in token.text:
+            found += attributes(source, token.start, token.end, TRANSLATED, "references")
+    return found
 
 
 @dataclass(slots=True)

@@ -205,6 +205,23 @@ def _template_end(text: bytes, start: int, depth: int) -> int:
     raise _Endless
 
 
+def parts(text: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of a tag: its expressions, and what is between them."""
+    name = _NAME.match(text, start, end)
+    place = name.end() if name else end
+    while (found := _ATTRIBUTE.match(text, place, end)) is not None and found["end"] is None:
+        place = found.end()
+        if found["braces"] is not None or found["value"] is not None:
+            yield start, place - 1
+            try:
+                start, place = place - 1, _expression_end(text, place - 1, 0)
+            except _Endless:
+                break
+            yield start, place
+            start = place
+    yield start, end
+
+
 class _CodeSpans:
     """Finds the ends of inline code, which are looked for once per length and paragraph."""
 

@@ -78,6 +78,20 @@ CASES = {
         "[[toc]]\n\n<<< @/snippets/code.js{2,4}\n\n::: tip Own title\nText {{ x }}.\n:::\n",
         ["Own title", "Text <x1/>."],
     ),
+    "tags with titles": (
+        (
+            'A <abbr title="Some words.">x</abbr> <img src="a" alt="An image" title="T t"> b.\n\n'
+            'A `<b title="code">` and <code title="in code">y</code>.\n'
+        ),
+        ["Some words.", "An image", "T t", "A <g1>x</g1> <x2/> b.", "A <x1/> and <x2/>."],
+    ),
+    "values of attributes": (
+        (
+            '{{< fig link="u?title=" class="a title=\'no\'" title="it\'s so" >}}\n\n'
+            '[x](u){href="b title=\'c d\'" title="e f"}\n'
+        ),
+        ["it's so", "x", "e f"],
+    ),
     "merge tags": (
         "Hello *|FNAME|*,\n\n%%order_id%% ships on [[date]] to ${city}.\n",
         ["Hello <x1/>,", "<x1/> ships on <x2/> to <x3/>."],
@@ -134,6 +148,14 @@ MDX = {
             "<A b={`\n~~~\n`} />\n\nText.\n"
         ),
         ["Text."],
+    ),
+    "attributes": (
+        (
+            '<A href="https://x?q=1&title=" target="b c" title="d" />\n\n'
+            '<A b={() => "title=\'x y\'"} c={<>it\'s</>} title="e" />\n\n'
+            'A <T title="Some words." label="More">x</T> b.\n'
+        ),
+        ["d", "e", "Some words.", "More", "A <g1>x</g1> b."],
     ),
     "elements in expressions": (
         "<Fig\n  text={<>it's <a href={u('api')}>N</a> here</>}\n  alt=\"a b\"\n/>\n\nText.\n",
