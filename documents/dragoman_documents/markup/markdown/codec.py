@@ -22,12 +22,13 @@ from dragoman_documents.inline_codes import rendered
 from dragoman_documents.markup.markdown.bilingual import Doubling
 from dragoman_documents.markup.markdown.delimiters import is_punctuation
 from dragoman_documents.markup.markdown.events import Block
-from dragoman_documents.markup.markdown.extracting import Extracting, Slot, with_titles
+from dragoman_documents.markup.markdown.extracting import Extracting, Slot
 from dragoman_documents.markup.markdown.front_matter import Value, front_matter, paths
 from dragoman_documents.markup.markdown.html_blocks import HtmlSlots, replacements
 from dragoman_documents.markup.markdown.masks import Masks
 from dragoman_documents.markup.markdown.raw_counts import constructs, labels
 from dragoman_documents.markup.markdown.titles import spelled_title
+from dragoman_documents.markup.markdown.unit_codes import with_titles
 from dragoman_documents.markup.markdown.units import Unit
 from dragoman_documents.markup.markdown.writing import (
     Part,

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from dragoman_documents.codec import (
     DocumentError,
-    InlineCode,
     Options,
     Remark,
     RemarkKind,
     Segment,
 )
 from dragoman_documents.inline_codes import (
-    LOOKALIKE,
-    Closing,
-    Opening,
-    Piece,
-    Single,
     composed,
 )
 from dragoman_documents.markup.html.reader import Page
 from dragoman_documents.markup.markdown import html_blocks as markdown_blocks
-from dragoman_documents.markup.markdown.escaping import escaped_lookalike
 from dragoman_documents.markup.markdown.events import (
     Block,
     IndentedCode,
@@ -46,15 +38,15 @@ from dragoman_documents.markup.markdown.inline_html import titles_of_tags
 from dragoman_documents.markup.markdown.masking import masked
 from dragoman_documents.markup.markdown.masks import Masks
 from dragoman_documents.markup.markdown.titles import Syntax, Title, title_at, titles
+from dragoman_documents.markup.markdown.unit_codes import (
+    InnerTitle,
+    digestible,
+    inner_titles,
+    text_and_codes,
+)
 from dragoman_documents.markup.markdown.units import Unit, units
 from dragoman_documents.markup.sites import site
 from dragoman_documents.splicing import skeleton
-
-_CLOSING: Final = Closing()
-_PREFIX: Final = re.compile(rb"[ \t>]*")
-_CANONICAL: Final = {"_": "*", "__": "**"}
-_IN_ANGLES: Final = re.compile(r"<((?:https?|ftp)://[^<>]*)>")
-
 
 _LEFT: Final = {
     "directive": "unknown directives with text, and terms of glossaries",
@@ -65,26 +57,6 @@ _LEFT: Final = {
     "table": "tables that CommonMark does not know",
 }
 """Kinds of text in other syntax that readers see and that are not translated."""
-
-
-@dataclass(frozen=True, slots=True)
-class InnerTitle:
-    """A title in the markup of a unit, which a translation may move with its code."""
-
-    index: int
-    """Of its own segment."""
-    code: str
-    start: int
-    end: int
-
-
-def with_titles(changed: Iterable[tuple[InnerTitle, str]]) -> dict[str, str]:
-    """Return markup with other titles, by the markup; it may have several of them."""
-    made: dict[str, str] = {}
-    for title, text in sorted(changed, key=lambda each: each[0].start, reverse=True):
-        code = made.get(title.code, title.code)
-        made[title.code] = code[: title.start] + text + code[title.end :]
-    return made
 
 
 class Slot(NamedTuple):
@@ -294,9 +266,9 @@ class Extracting:
         place = self._place(unit.start)
         inner = self._add_inner(unit, within) if within else ()
         self.slots.append(Slot(unit.start, unit.end, unit, inner))
-        text, codes = _composed(unit.tokens, self.source)
+        text, codes = text_and_codes(unit.tokens, self.source)
         if codes or unit.wrap[0]:
-            self._codes.append("\0".join((*unit.wrap, _digestible(codes, inner))))
+            self._codes.append("\0".join((*unit.wrap, digestible(codes, inner))))
         kind, above = unit.block.kind, self._above()
         doubled = can_follow(unit)
         self.segments.append(Segment(text, place, kind, codes, headings=above, doubled=doubled))
@@ -305,7 +277,7 @@ class Extracting:
         first = len(self.slots)
         self._inner.update(range(first, first + len(within)))
         self._add_titles(within)
-        return tuple(_inner(unit, within, first, self.source))
+        return tuple(inner_titles(unit, within, first, self.source))
 
     def _add_heading(self, block: Block) -> None:
         text = "".join(token.text if token.kind == "text" else " " for token in block.tokens)
@@ -340,73 +312,3 @@ def can_follow(unit: Unit) -> bool:
     """Return whether a copy can stand after a unit: it is a whole paragraph or heading."""
     breaks = unit.block.level and any(token.kind == "hard" for token in unit.tokens)
     return unit.whole and not breaks
-
-
-def _composed(tokens: Sequence[Token], source: bytes) -> tuple[str, tuple[InlineCode, ...]]:
-    """Return the text and the codes of a unit."""
-    if len(tokens) == 1 and tokens[0].kind == "text" and "<" not in tokens[0].text:
-        return tokens[0].text, ()
-    return composed(_pieces(tokens, source), escaped_lookalike)
-
-
-def _pieces(tokens: Sequence[Token], source: bytes) -> Iterator[Piece]:
-    """Yield the texts and the codes of tokens."""
-    closings = _closings(tokens, source)
-    for index, token in enumerate(tokens):
-        if token.kind == "text":
-            yield token.text
-        elif token.kind == "soft":
-            yield " "
-        else:
-            yield _code(index, tokens, closings, source)
-
-
-def _code(index: int, tokens: Sequence[Token], closings: Mapping[int, str], source: bytes) -> Piece:
-    token = tokens[index]
-    if token.kind == "close":
-        return _CLOSING
-    raw = source[token.start : token.end].decode()
-    if token.kind == "open":
-        return Opening(raw, closings[index])
-    last = index + 1 == len(tokens)
-    if raw.endswith(("\n", "\r")) and not last and (prefix := _PREFIX.match(source, token.end)):
-        end = min(prefix.end(), tokens[index + 1].start)
-        return Single(raw + source[token.end : end].decode())
-    return Single(raw)
-
-
-def _closings(tokens: Sequence[Token], source: bytes) -> dict[int, str]:
-    closings: dict[int, str] = {}
-    opened: list[int] = []
-    for index, token in enumerate(tokens):
-        if token.kind == "open":
-            opened.append(index)
-        elif token.kind == "close":
-            closings[opened.pop()] = token.text or source[token.start : token.end].decode()
-    return closings
-
-
-def _inner(unit: Unit, within: Iterable[Title], first: int, source: bytes) -> Iterator[InnerTitle]:
-    tokens = iter(unit.tokens)
-    token = next(tokens)
-    for index, title in enumerate(within, first):
-        while token.end <= title.end:
-            token = next(tokens)
-        start = len(source[token.start : title.start].decode())
-        code = source[token.start : token.end].decode()
-        yield InnerTitle(index, code, start, start + len(source[title.start : title.end].decode()))
-
-
-def _digestible(codes: Iterable[InlineCode], inner: Iterable[InnerTitle]) -> str:
-    """Return the codes in an order of their own, each in one of its spellings, without titles."""
-    bare = with_titles((title, "") for title in inner)
-    spellings: list[str] = []
-    for code in codes:
-        opening = _CANONICAL.get(code.opening, code.opening)
-        if code.closing is not None:
-            closing = _CANONICAL.get(code.closing, code.closing)
-            spellings.append(f"{bare.get(opening, opening)}\0{bare.get(closing, closing)}")
-        elif not LOOKALIKE.fullmatch(opening.removeprefix("\\")):
-            single = bare.get(opening, opening)
-            spellings.append(_IN_ANGLES.sub(r"\1", single) if "<" in single else single)
-    return "\0\0".join(sorted(spellings))
