@@ -46,6 +46,7 @@ _LINES: Final = re.compile(
                      | \((?:[A-Za-z0-9]|[ivxIVX]{1,5})\)[ \t]+(?=\S) )
     | (?P<bar>         \|[^\r\n]* )
     | (?P<grid>        \+[-=+:]+\+[ \t]*\r?$ )
+    | (?P<separator>   :?-+:?[ \t]*\|[|:\- \t]*\r?$ )
     | (?P<dashes>      --+(?:[ ]+--+)+[ \t]*\r?$ )
     | (?P<markdown>    <[A-Za-z][^<>\r\n]*[ ]markdown(?:[ ]*=[^<>\r\n]*)?>[ \t]*\r?$ )
     | (?P<line>        <(?P<of>[A-Za-z][\w\-]*)(?=[ ])[^<>\r\n]*[ ]markdown(?:[ ]*=[^<>\r\n]*)?>
@@ -60,7 +61,7 @@ _LINES: Final = re.compile(
 _LIKELY: Final = re.compile(
     rb"\n[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*"
     rb"(?:```|~~~|:::|:[ \t]|!!!|\?\?\?|===|///|;-|--|-8<|<<<|<[A-Za-z!/]|%[% \t]|\([^\s()]+\)="
-    rb"|\{|\[(?:[!\[_Tt]|[^\]\n]\])|(?:[A-Za-z]|[ivxIVX]{1,6}|#)[.)][ \t]"
+    rb"|\{|:?-+:?[ \t]*\||\[(?:[!\[_Tt]|[^\]\n]\])|(?:[A-Za-z]|[ivxIVX]{1,6}|#)[.)][ \t]"
     rb"|::?[A-Za-z]|id::|collapsed::|SCHEDULED:|DEADLINE:|r\["
     rb"|\((?:@|[\w]{1,5}\))|\$[\[{$]|\\[A-Za-z]|\*\[|\||\+[-=:+]|#{1,6}[ \t][^\n]*\{)"
 )
@@ -216,6 +217,7 @@ _HIDE: Final[Mapping[str, Callable[[Blocks, re.Match[bytes]], int | None]]] = {
     for name in (
         "fence", "colons", "admonition", "tab", "slashes", "snippets", "hidden", "comment", "list",
         "environment", "display", "callout", "short", "definition", "field", "example", "bar",
-        "grid", "dashes", "markdown", "html", "heading", "metadata", "task", "tag", "line",
+        "grid", "separator", "dashes", "markdown", "html", "heading", "metadata",
+        "task", "tag", "line",
     )
 }  # fmt: skip

@@ -12,6 +12,8 @@ _CODE: Final = re.compile(rb"`[^`\r\n]*`")
 _SEPARATOR: Final = re.compile(rb"[ \t>]*[|:\-+= \t]*-[|:\-+= \t]*\r?\Z")
 _ROWS: Final = re.compile(rb"(?:[ \t>]*[|+][^\n]*(?:\n|\Z))+")
 _LINE: Final = re.compile(rb"^[ \t>]*(?P<line>[^\n]*?)[ \t]*\r?$", re.MULTILINE)
+_TEXT: Final = re.compile(rb"[ \t>]*[^\s>#=|:\-*+`~<0-9]")
+"""A line that may be the text of a paragraph, and begins no other block."""
 _PARAGRAPH: Final = re.compile(rb"(?:[ \t>]*[^ \t>\r\n][^\n]*(?:\n|\Z))+")
 
 
@@ -69,6 +71,23 @@ class Tables(Lines):
         assert rows is not None  # noqa: S101  the line matched
         self._table(match.start("grid"), rows.end())
         return rows.end()
+
+    def _separator(self, match: re.Match[bytes]) -> int | None:
+        """Hide a table without bars in front of its rows right below a line of text.
+
+        GitHub ends the paragraph there, our parser does not.
+        """
+        head_start = self._text.rfind(b"\n", 0, max(0, match.start() - 1)) + 1
+        above_start = self._text.rfind(b"\n", 0, max(0, head_start - 1)) + 1
+        head = self._text[head_start : max(0, match.start() - 1)].strip(b" \t>\r")
+        above = self._text[above_start : max(0, head_start - 1)]
+        is_head = b"|" in head and _columns(head) == _columns(match["separator"].strip())
+        if not is_head or head.startswith(b"|") or not _TEXT.match(above):
+            return None
+        rows = _PARAGRAPH.match(self._text, behind_line(self._text, match.end()))
+        end = rows.end() if rows else match.end()
+        self._table(head_start, end)
+        return end
 
     def _dashes(self, match: re.Match[bytes]) -> int | None:
         """Hide a simple table of Pandoc: its columns are where its blanks are."""

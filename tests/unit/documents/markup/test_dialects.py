@@ -411,6 +411,8 @@ def test_attributes_behind_images_and_code_are_sent_and_those_in_code_are_not() 
     ("site", "document", "remarks"),
     [
         ("jekyll", '{% include a.html text="t" note="Some text here" %}\n', [("attribute", 1)]),
+        (None, "Text:\na | b\n--- | ---\nc d | e\n\nEnd\n", [("table", 2)]),
+        (None, "# Head\na | b\n:-- | --:\nc d | e\n\na | b\n-|-\nc | d\n", []),
         ("hugo", 'Text {{< alert lead="Watch out" class="a b" >}}.\n', [("attribute", 1)]),
         ("docusaurus", '<A note="Read more" />\n\n<A style="a b" />\n', [("attribute", 1)]),
         ("docusaurus", '<A all={["one long item", "b"]} />\n', [("attribute", 1)]),
