@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from dragoman_documents.codec import Codec, Extraction, Options
-from dragoman_documents.read_back import SkeletonDiffers, differing_in, extracted_again, usable
+from dragoman_documents.read_back import (
+    SkeletonDiffers,
+    differing_in,
+    extracted_again,
+    missing_in,
+    usable,
+)
 
 MOST_SPLICES: Final = 200
-"""Splices of one document at most; each bad text among n costs about log2(n)."""
+"""Splices in search of texts that change the markup; one among n costs about log2(n), or two if it
+does not read back."""
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class Unwritable(Exception):
-    """No set of translations was found whose output has the markup of its source."""
+    """The document does not have the markup of its source even without a translation."""
 
 
 @dataclass(slots=True)
@@ -43,22 +53,29 @@ def put_back(
 ) -> Spliced:
     """Return the document with all translations that it can hold. Raises Unwritable.
 
-    A translation that does not read back is left out; one that changes the markup is found by
-    bisection.
+    A translation that does not read back is left out, and one that changes the markup. If very many
+    do, others that are still in doubt are left out with them: no document is lost to its answers.
     """
     fitting = usable(texts, extraction.segments)
     tags = _lost(texts, fitting)
-    forms, general = _settled(extraction, fitting)
+    encodable = [text if text is None or _is_encodable(text) else None for text in fitting]
+    forms, general = _settled(extraction, encodable)
     work = _Work(codec, data, extraction, options)
     output, kept = work.largest(forms)
     general = [index for index in general if kept[index] is not None]
-    lost, changed = _lost(fitting, forms), _lost(forms, kept)
+    changed = sorted(_lost(fitting, encodable) + _lost(forms, kept))
+    lost = _lost(encodable, forms)
     return Spliced(output, tags, general, lost, changed, work.again)
 
 
 def _lost(before: Sequence[str | None], after: Sequence[str | None]) -> list[int]:
     pairs = enumerate(zip(before, after, strict=True))
     return [index for index, (a, b) in pairs if a is not None and b is None]
+
+
+def _is_encodable(text: str) -> bool:
+    """Return whether a text can be in a file at all: halves of a surrogate pair cannot."""
+    return text.isascii() or not _SURROGATE.search(text)
 
 
 def _settled(
@@ -80,6 +97,8 @@ class _Work:
         self._extraction = extraction
         self._options = options
         self._splices = 0
+        self._readable = False
+        """Whether the last output could be read."""
         self.again = extraction
         """What is read of the last output."""
 
@@ -90,28 +109,27 @@ class _Work:
             try:
                 output, bad = self._tried(kept)
             except SkeletonDiffers:
-                kept = self._bisected(kept)
+                kept = self._fitting(kept)
                 output, bad = self._tried_or_unwritable(kept)
             if not bad:
                 return output, kept
-            for index in bad:
-                kept[index] = None
+            gone = frozenset(bad if self._splices < 2 * MOST_SPLICES else range(len(kept)))
+            kept = [None if index in gone else text for index, text in enumerate(kept)]
 
     def _tried(self, texts: Sequence[str | None]) -> tuple[bytes, list[int]]:
         """Return the output and the indices of the texts that differ.
 
-        Raises SkeletonDiffers, also if a translation changes a segment that has none, and
-        Unwritable.
+        Raises SkeletonDiffers, also if a translation changes a segment that has none.
         """
         self._splices += 1
-        if self._splices > MOST_SPLICES:
-            raise Unwritable("too many of its translations change the markup")
+        self._readable = False
         try:
             output = self._codec.splice(self._data, self._extraction, texts, self._options)
         except (ValueError, IndexError, KeyError, TypeError) as error:
             raise SkeletonDiffers(f"the codec fails: {type(error).__name__}") from error
         codec, options = self._codec, self._options
         self.again = extracted_again(codec, output, self._extraction, options)
+        self._readable = True
         bad = differing_in(codec, self.again, self._extraction, texts, options)
         if any(texts[index] is None for index in bad):
             raise SkeletonDiffers("a segment that was not translated reads back otherwise")
@@ -123,23 +141,37 @@ class _Work:
         except SkeletonDiffers as error:
             raise Unwritable(str(error)) from error
 
-    def _bisected(self, texts: Sequence[str | None]) -> list[str | None]:
-        """Return the texts without those that change the markup."""
+    def _fitting(self, texts: Sequence[str | None]) -> list[str | None]:
+        """Return the texts without those that change the markup.
+
+        Once the splices are spent, those that were not yet found to fit are left out too.
+        """
         kept: list[str | None] = [None] * len(texts)
         self._tried_or_unwritable(kept)  # otherwise the source itself does not read back
-        given = [index for index, text in enumerate(texts) if text is not None]
-        waiting = [given]
-        while waiting:
-            some = waiting.pop()
+        waiting = deque([[index for index, text in enumerate(texts) if text is not None]])
+        while waiting and self._splices < MOST_SPLICES:
+            some = waiting.popleft()
             tried = list(kept)
             for index in some:
                 tried[index] = texts[index]
             if self._holds(tried):
                 kept = tried
             elif len(some) > 1:
-                half = len(some) // 2
-                waiting += [some[half:], some[:half]]
+                waiting += self._parted(some, tried)
         return kept
+
+    def _parted(self, some: list[int], tried: Sequence[str | None]) -> tuple[list[int], list[int]]:
+        """Return indices of texts, of which some change the markup, in two parts.
+
+        They are those that were read back and those that were not, else halves.
+        """
+        if self._readable:
+            found = missing_in(self._codec, self.again, self._extraction, tried, self._options)
+            lost = [index for index in some if index in found]
+            if 0 < len(lost) < len(some):
+                return [index for index in some if index not in found], lost
+        half = len(some) // 2
+        return some[:half], some[half:]
 
     def _holds(self, texts: Sequence[str | None]) -> bool:
         try:

@@ -75,6 +75,27 @@ def extracted_again(
         raise SkeletonDiffers(f"the output cannot be read: {error.detail}") from error
 
 
+def missing_in(
+    codec: Codec,
+    again: Extraction,
+    extraction: Extraction,
+    texts: Sequence[str | None],
+    options: Options,
+) -> frozenset[int]:
+    """Return the indices of the texts that no segment of an output holds, wherever it is."""
+    targets = codec.has_targets and not options.bilingual
+    there = {_spaced(_held(each, targets=targets)) for each in again.segments}
+    return frozenset(
+        index
+        for index, (segment, text) in enumerate(zip(extraction.segments, texts, strict=True))
+        if text is not None and _spaced(_wanted(segment, text, targets=targets)) not in there
+    )
+
+
+def _spaced(held: tuple[str, str | None]) -> tuple[str, ...]:
+    return tuple(" ".join(each) for each in _words(held))
+
+
 def _words(held: tuple[str, str | None]) -> list[list[str]]:
     """Return the texts without the amount of blanks: a place of one line holds no newlines."""
     return [(text or "").split() for text in held]

@@ -66,3 +66,37 @@ def test_a_translation_that_spoils_an_untranslated_segment_is_left_out() -> None
     extraction = codec.extract(source, GERMAN)
     spliced = put_back(codec, source, extraction, ["eins+", None, "drei"], GERMAN)
     assert (spliced.changed, spliced.data) == ([0], b"one\ntwo\ndrei")
+
+
+def test_a_document_is_not_lost_to_very_many_bad_answers() -> None:
+    strings = "".join(
+        f'<string name="a{number}">Hello {number} x</string>' for number in range(300)
+    )
+    codec, data = registry.codec("android"), f"<resources>{strings}</resources>".encode()
+    found = codec.extract(data, GERMAN)
+    bad = range(0, 300, 4)
+    answers = [("x <b> y" if number in bad else f"Hallo {number} x") for number in range(300)]
+    spliced = put_back(codec, data, found, answers, GERMAN)
+    assert set(spliced.changed) >= set(bad)
+    assert spliced.data.count(b"Hallo") == 300 - len(spliced.changed)
+
+
+@pytest.mark.parametrize("format_name", ["po", "yaml", "csv", "jsonl", "srt", "vtt", "markdown"])
+def test_half_a_surrogate_leaves_out_its_own_answer_alone(format_name: str) -> None:
+    sources = {
+        "po": b'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n'
+        b'msgid "One here"\nmsgstr ""\n\nmsgid "Two here"\nmsgstr ""\n',
+        "yaml": b"a: One here\nb: Two here\n",
+        "csv": b"text,n\nOne here,1\nTwo here,2\n",
+        "jsonl": b'{"a": "One here"}\n{"a": "Two here"}\n',
+        "srt": b"1\n00:00:01,000 --> 00:00:02,000\nOne here.\n\n"
+        b"2\n00:00:03,000 --> 00:00:04,000\nTwo here.\n",
+        "vtt": b"WEBVTT\n\n00:01.000 --> 00:02.000\nOne here.\n\n"
+        b"00:03.000 --> 00:04.000\nTwo here.\n",
+        "markdown": b"One here\n\nTwo here\n",
+    }
+    codec, data = registry.codec(format_name), sources[format_name]
+    found = codec.extract(data, GERMAN)
+    spliced = put_back(codec, data, found, ["Eins \ud800 da", "Zwei da."], GERMAN)
+    assert spliced.changed == [0]
+    assert b"Zwei da" in spliced.data
