@@ -56,7 +56,7 @@ class Archive:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the members in the order of the directory."""
+        """Names of the members in the order of the directory, with `/` for `\\`."""
         return tuple(each.name for each in self.members)
 
     def read(self, name: str) -> bytes:
@@ -130,7 +130,7 @@ def _members(data: bytes, infos: Sequence[zipfile.ZipInfo], directory: int) -> I
         _check(info)
         start = _data_start(data, info, entry)
         yield Member(
-            info.orig_filename,
+            info.orig_filename.replace("\\", "/"),
             info.file_size,
             info.CRC,
             info.compress_type,

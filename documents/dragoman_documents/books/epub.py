@@ -76,6 +76,8 @@ class EpubCodec:
         decoded = decoded_page(archive.read(name), xml=True)
         package = read_package(decoded.text, name)
         present = [each for each in package.files if each in archive]
+        if not present:
+            raise DocumentError("corrupt", f"{name[:80]!a} names no page that is in the book")
         pages = tuple((each, _page(archive, each, options, before.get(each))) for each in present)
         segments = [
             segment._replace(place=f"{file}, {segment.place}")

@@ -28,6 +28,7 @@ from dragoman_documents.office.package_codec import (
     PackageCodec,
     Part,
     attribute_slot,
+    headless,
     opened,
 )
 from dragoman_documents.office.paragraphs.links import Field
@@ -66,14 +67,17 @@ _PARTS: Final = {
 def _found(archive: Archive, options: Options) -> Found:
     types = content_types(archive, "Word document", "wordprocessingml", "ms-word")
     found = Found()
-    styles = _headings(archive, types)
+    styles, bodies = _headings(archive, types), 0
     for kind, label in _PARTS.items():
         for name in of_type(types, kind):
             part = opened(archive, name, PREFIXES)
+            bodies += part.root.child("w:body") is not None
             place = f"{label} {number(name)}".removesuffix(" 0") + ", " if label else ""
             walk = _Walk(part, Reader(part.data, WORD), options, styles, place)
             found.add(part, list(walk.below(part.root)))
             _remark_contents(found, part)
+    if not bodies:
+        raise headless("the main part", "body")
     add_charts(found, archive, types, data=True)
     add_diagrams(found, archive, types)
     add_title(found, archive)

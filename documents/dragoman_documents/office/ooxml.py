@@ -93,7 +93,8 @@ def content_types(archive: Archive, wanted: str, *markers: str) -> dict[str, str
         if each.name == "Default":
             by_suffix[each.attributes.get("Extension", "").lower()] = kind
         else:
-            by_name[each.attributes.get("PartName", "").lstrip("/").lower()] = kind
+            name = each.attributes.get("PartName", "").replace("\\", "/")
+            by_name[name.lstrip("/").lower()] = kind
     types = {
         name: by_name.get(name.lower()) or by_suffix.get(name.rpartition(".")[2].lower(), "")
         for name in archive.names
@@ -125,7 +126,9 @@ def related(archive: Archive, name: str) -> dict[str, str]:
     if relations not in archive:
         return {}
     return {
-        each.attributes.get("Id", ""): _resolved(folder, each.attributes.get("Target", ""))
+        each.attributes.get("Id", ""): _resolved(
+            folder, each.attributes.get("Target", "").replace("\\", "/")
+        )
         for each in opened(archive, relations, PREFIXES).root.children
         if each.attributes.get("TargetMode") != "External"
     }

@@ -247,6 +247,11 @@ def stripped(text: str) -> tuple[str, str, str]:
     return text[:start], inner, text[start + len(inner) :]
 
 
+def headless(name: str, content: str) -> DocumentError:
+    """Return the error of a document whose main part does not lead to its content."""
+    return DocumentError("corrupt", f"{name} names no {content} in the file; save it again")
+
+
 def wrong_type(wanted: str) -> DocumentError:
     """Return the error of an archive that is no document of the format its name says."""
     return DocumentError("wrong_type", f"the file is no {wanted}; give it the name of its format")

@@ -23,7 +23,7 @@ from dragoman_documents.office.ooxml import (
     related,
     remark_signature,
 )
-from dragoman_documents.office.package_codec import Found, PackageCodec, Part, opened
+from dragoman_documents.office.package_codec import Found, PackageCodec, Part, headless, opened
 from dragoman_documents.office.paragraphs.reading import Reader
 from dragoman_documents.xml.slots import Slot
 from dragoman_documents.xml.tree import Element
@@ -64,15 +64,24 @@ def _ordered(archive: Archive, types: dict[str, str]) -> Iterator[tuple[str, str
 
 
 def _slides(archive: Archive, types: dict[str, str]) -> Iterator[str]:
-    """Yield the slides in the order of the presentation, then those that it does not name."""
+    """Yield the slides in the order of the presentation, then those that it does not name.
+
+    Raises DocumentError (`corrupt`) if there is no presentation, or none of its slides.
+    """
     left = dict.fromkeys(of_type(types, "presentationml.slide+xml"))
+    lacks, is_presentation = not left, False
     for book in of_type(types, ".main+xml"):
-        targets = related(archive, book)
-        for each in opened(archive, book, PREFIXES).root.descendants("p:sldId"):
+        targets, root = related(archive, book), opened(archive, book, PREFIXES).root
+        is_presentation |= root.name == "p:presentation"
+        for each in root.descendants("p:sldId"):
+            if lacks:
+                raise headless(book, "slide")
             name = targets.get(each.attributes.get("r:id", ""), "")
             if name in left:
                 del left[name]
                 yield name
+    if not is_presentation:
+        raise headless("the main part", "presentation")
     yield from left
 
 

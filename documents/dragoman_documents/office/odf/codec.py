@@ -18,6 +18,7 @@ from dragoman_documents.office.package_codec import (
     PackageCodec,
     Part,
     PlainName,
+    headless,
     opened,
     text_slot,
     wrong_type,
@@ -63,6 +64,8 @@ def _found(archive: Archive, options: Options, *, kind: str, label: str) -> Foun
         part = opened(archive, name, PREFIXES)
         walk = _Walk(part, found, options, _rules(part.root), Places(kind))
         if name == "content.xml":
+            if part.root.child("office:body") is None:
+                raise headless(name, "body")
             walk.note_formulas()
         roots = _roots(part.root, name)
         found.add(part, [slots for each in roots for slots in walk.below(each)])

@@ -43,21 +43,33 @@ def is_link(element: Element, field: Field) -> bool:
 
 
 def links(data: bytes, children: Sequence[Element], run: str, field: Field) -> Iterator[Link]:
-    """Yield the links that begin and end among these children, and hold no other fields."""
-    marks: list[int] = []
+    """Yield the links that begin and end among these children, and are in no other field.
+
+    Fields within a link, in what it does or in its text, are a part of it.
+    """
+    depth = 0
+    marks: list[tuple[str | None, int]] = []
     for index, each in enumerate(children):
         kinds = [mark.attributes.get(field.kind) for mark in each.descendants(field.mark)]
-        if not kinds:
-            continue
-        kind = kinds[0] if len(kinds) == 1 and _is_alone(each, run, field) else None
-        if (kind, len(marks)) == ("separate", 1):
-            marks.append(index)
-            continue
-        if (kind, len(marks)) == ("end", 2):
-            begin, part = marks
-            if _LINK.match(_instruction(data, children[begin:part], field)):
-                yield Link(begin, index, _element(children, begin, part, index))
-        marks = [index] if kind == "begin" else []
+        alone = len(kinds) == 1 and _is_alone(each, run, field)
+        for kind in kinds:
+            depth -= kind == "end" and depth > 0
+            if depth == (kind == "separate"):  # a mark of the outermost field
+                marks.append((kind if alone else None, index))
+            depth += kind == "begin"
+            if not depth:
+                yield from _link(data, children, marks, field)
+                marks.clear()
+
+
+def _link(
+    data: bytes, children: Sequence[Element], marks: Sequence[tuple[str | None, int]], field: Field
+) -> Iterator[Link]:
+    """Yield the link that a field is, by the marks at which it begins, parts and ends."""
+    if [kind for kind, _ in marks] == ["begin", "separate", "end"]:
+        begin, part, end = (index for _, index in marks)
+        if _LINK.match(_instruction(data, children[begin:part], field)):
+            yield Link(begin, end, _element(children, begin, part, end))
 
 
 def _is_alone(element: Element, run: str, field: Field) -> bool:

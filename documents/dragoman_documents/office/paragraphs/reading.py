@@ -153,8 +153,8 @@ class Reader:
         return found
 
     def _links(self, parent: Element) -> Mapping[int, Link]:
-        """Return the links among the children of an element, by the first of each."""
-        if self.fields.open or not self._has_mark(parent):
+        """Return the links among the children of an element, by the first; a link has none."""
+        if self.fields.open or not parent.name or not self._has_mark(parent):
             return {}
         found = links(self.data, parent.children, self.dialect.run, self.dialect.field)
         return {each.first: each for each in found}

@@ -9,7 +9,7 @@ from typing import Final
 
 from dragoman_documents.archive.reading import Archive
 from dragoman_documents.office.ooxml import PREFIXES, related
-from dragoman_documents.office.package_codec import opened
+from dragoman_documents.office.package_codec import headless, opened
 from dragoman_documents.xml.tree import (
     Element,
     scanned,
@@ -91,8 +91,12 @@ class Sheet:
 
 
 def sheets(archive: Archive, types: Mapping[str, str], formulas: Formulas) -> Iterator[Sheet]:
-    """Yield the sheets in the order of the workbook, not yet read; each part once."""
+    """Yield the sheets in the order of the workbook, not yet read; each part once.
+
+    Raises DocumentError (`corrupt`) if there is no sheet, not even one of another kind.
+    """
     seen: set[str] = set()
+    kinds: set[str] = set()
     books = (name for name, kind in types.items() if kind.endswith(".main+xml"))
     for book in books:
         targets = related(archive, book)
@@ -101,9 +105,12 @@ def sheets(archive: Archive, types: Mapping[str, str], formulas: Formulas) -> It
             formulas.add(text_of(part.data[each.content : each.stop]))
         for each in part.root.descendants("x:sheet"):
             name = targets.get(each.attributes.get("r:id", ""), "")
+            kinds.add(types.get(name, ""))
             if name not in seen and types.get(name, "").endswith("worksheet+xml"):
                 seen.add(name)
                 yield Sheet(each.attributes.get("name", ""), name)
+    if not any(each.endswith("sheet+xml") for each in kinds):
+        raise headless("the workbook", "sheet")
 
 
 def read(archive: Archive, sheet: Sheet, headers: frozenset[str], formulas: Formulas) -> None:

@@ -40,6 +40,7 @@ BOX = (
 )
 
 
+NESTED = f"</w:instrText></w:r>{FIELD.format(run('3'))}<w:r><w:instrText>"
 JUMP = FIELD.replace("PAGE", ' HYPERLINK "https://e.org" \\\\o "tip" ')
 
 
@@ -69,6 +70,18 @@ def document(data: bytes, name: str = "word/document.xml") -> str:
         (paragraph(JUMP.format(run("this"))), ["this"]),
         (paragraph("See ", JUMP.format(""), "."), ["See <x1/>."]),
         (paragraph("See ", JUMP.format(FIELD.format(run("3"))), "."), ["See <x1/>."]),
+        (
+            paragraph("See ", JUMP.format(run("the book ") + FIELD.format(run("3")) + run(" of"))),
+            ["See <g1>the book <x2/> of</g1>"],
+        ),
+        (
+            paragraph("See ", JUMP.replace("e.org", "e" + NESTED).format(run("this")), "."),
+            ["See <g1>this</g1>."],
+        ),
+        (
+            paragraph("See ", JUMP.format(run("a ") + JUMP.format(run("b"))), "."),
+            ["See <g1>a <x2/></g1>."],
+        ),
         (
             paragraph("Two ", JUMP.format(run("one")), JUMP.format(run("two"))),
             ["Two <g1>one</g1><g2>two</g2>"],
@@ -134,9 +147,11 @@ def test_tables_of_contents_are_left_alone_and_remarked() -> None:
 
 
 def test_links_that_do_not_end_take_linear_time() -> None:
-    begin = FIELD.partition("{}")[0]
+    begin, end = JUMP.split("{}")
+    deep = begin * 5_000 + run("text") + end * 5_000
     data = docx(paragraph(begin * 5_000, run("text"), JUMP.format(run("x")) * 500))
     assert_identity(CODEC, data)
+    assert_identity(CODEC, docx(paragraph(deep)))
 
 
 def test_strict_documents_are_read() -> None:
@@ -363,3 +378,18 @@ def test_styles_beyond_the_nine_headings_are_no_headings() -> None:
 def test_paragraphs_in_paragraphs_are_written_however_deep() -> None:
     data = docx(("<w:p>" + run("a b")) * 190 + "</w:p>" * 190)
     assert_read_back(CODEC, data, tagged(assert_identity(CODEC, data)))
+
+
+def test_a_package_whose_names_have_backslashes_is_read_and_keeps_them() -> None:
+    data = docx(paragraph(run("One text")))
+    data = re.sub(rb"(?<![/\"])word/document\.xml", rb"word\\document.xml", data)
+    assert texts(data) == ["One text"]
+    output = CODEC.splice(data, CODEC.extract(data, GERMAN), ["Ein Text"], GERMAN)
+    assert texts(output) == ["Ein Text"]
+    assert output.count(b"word\\document.xml") == 2  # before the member, and in the directory
+
+
+def test_a_document_without_a_body_is_refused() -> None:
+    data = package({"word/document.xml": "<w:other/>"})
+    with pytest.raises(DocumentError, match="body"):
+        CODEC.extract(data, GERMAN)

@@ -238,7 +238,9 @@ def test_a_part_that_is_named_often_is_read_once() -> None:
 def test_pivot_tables_are_reported() -> None:
     data = package(
         {
-            "xl/workbook.xml": "<workbook/>",
+            "xl/workbook.xml": '<workbook><sheet name="Data" r:id="rId1"/></workbook>',
+            "xl/_rels/workbook.xml.rels": RELATION.format("rId1", "worksheets/sheet1.xml"),
+            "xl/worksheets/sheet1.xml": "<worksheet/>",
             "xl/pivotCache/pivotCacheDefinition1.xml": "<pivotCacheDefinition/>",
         }
     )
