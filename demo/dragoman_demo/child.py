@@ -9,7 +9,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
+
+_KILLING_S: Final = 30.0
+"""Seconds for the parent link to kill what ignores SIGTERM. Killed earlier, on a machine that
+stalls, it would leave the command's own children behind."""
 
 
 class ChildFailed(Exception):
@@ -60,7 +64,7 @@ class LinkedChild:
         trace: TracebackType | None,
     ) -> None:
         if self._process is not None:
-            await stop(self._process, within_s=self._grace_s + 5.0)
+            await stop(self._process, within_s=self._grace_s + _KILLING_S)
 
     @property
     def exited(self) -> bool:
