@@ -31,7 +31,7 @@ from dragoman_documents.office.package_codec import (
     headless,
     opened,
 )
-from dragoman_documents.office.paragraphs.links import Field
+from dragoman_documents.office.paragraphs.links import FieldNames
 from dragoman_documents.office.paragraphs.reading import Dialect, Reader
 from dragoman_documents.xml.slots import Slot
 from dragoman_documents.xml.tree import Element
@@ -46,7 +46,7 @@ WORD: Final = Dialect(
     dropped=frozenset({"w:proofErr", "w:lastRenderedPageBreak"}),
     ignored=frozenset({"w:lang", "w:noProof"}),
     outside=frozenset({"w:pPr"}),
-    field=Field("w:fldChar", "w:fldCharType", "w:instrText", "w:fldSimple", "w:instr"),
+    field=FieldNames("w:fldChar", "w:fldCharType", "w:instrText", "w:fldSimple", "w:instr"),
 )  # fmt: skip
 _LEVELS: Final = {"title": 0, **{f"heading {level}": level for level in range(1, 10)}}
 """Per name of a built-in style its level in the outline."""

@@ -18,6 +18,7 @@ from dragoman_producer.cli.terminal import (
     print_note,
     run,
 )
+from dragoman_producer.counted import counted
 
 if TYPE_CHECKING:
     from dragoman_producer.runs.links import Links
@@ -84,6 +85,7 @@ def _print(pages: int, links: Links) -> None:
     for each in links.new:
         print_line(f"{each.path}:{each.line}: {plain(each.target)}: no such {each.reason}")
     print_note(
-        f"{pages:,} pages, {links.fragments:,} links to headings, {links.dead:,} dead, "
+        f"{counted(pages, 'page')}, {counted(links.fragments, 'link')} to headings,"
+        f" {links.dead:,} dead, "
         f"{links.dead_in_source:,} of them in the source as well"
     )

@@ -136,9 +136,9 @@ class Display:
             f" {event.unique:,} unique, {event.unique - event.missing:,} already translated,"
             f" {counted(event.characters, 'character')} to translate{rate}"
         )
-        for each in event.found:
+        for each in event.sites:
             config = f" ({each.config})" if each.config else ""
-            files = f", {counted(each.files, 'file')}" if len(event.found) > 1 else ""
+            files = f", {counted(each.files, 'file')}" if len(event.sites) > 1 else ""
             self.note(f"site: {each.site or 'none'}{config}, anchors: {each.anchors}{files}")
 
     def _end(self, event: DocumentEnded) -> None:

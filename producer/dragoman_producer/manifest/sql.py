@@ -170,10 +170,6 @@ FILES_UNREAD: Final = (
 )
 FILE_SEGMENTS: Final = "SELECT segments FROM file WHERE id=?"
 FILE_PATHS: Final = "SELECT id, path FROM file"
-COUNT_SITES: Final = (
-    "SELECT site, COUNT(DISTINCT path) FROM file WHERE run=? AND site IS NOT NULL"
-    " GROUP BY site ORDER BY 2 DESC, 1"
-)
 
 # --- segments and where they occur ----------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The links of translations that are there already, whoever wrote them."""
+"""Checks the links of translations that exist already; no run has to have written them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from dragoman_producer.runs.extracting import Children
-from dragoman_producer.runs.links import LinkCheck, Links, Pairs
+from dragoman_producer.runs.links import LinkCheck, Links, PagePairs
 from dragoman_producer.runs.request import Request
 from dragoman_producer.runs.selecting import Selection, output_of
 
 
 async def checked(request: Request) -> tuple[int, Links]:
     """Return the number of translations that are there, and what became of their links."""
-    pairs, lang = Pairs(request), request.to[0]
+    pairs, lang = PagePairs(request), request.to[0]
     found = [each for each in Selection(request, [lang]).files() if each.reason is None]
     made = [
         pairs.of(each, output, lang)

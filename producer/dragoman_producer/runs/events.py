@@ -51,9 +51,7 @@ class Planned:
     """Characters of the missing segments."""
     seconds: float | None = None
     """Of a dry run: time that the missing segments take at the rate of earlier runs, if any."""
-    sites: Mapping[str, int] = field(default_factory=dict)
-    """Files by their site, for formats that differ by site."""
-    found: Sequence[SiteFound] = ()
+    sites: Sequence[SiteFound] = ()
     """What was found of the sites of files with headings, the most files first."""
 
 

@@ -19,7 +19,7 @@ from dragoman_producer.runs.request import Request
 from dragoman_producer.runs.selecting import Found
 
 
-class Pairs:
+class PagePairs:
     """Makes pairs of the pages of a request."""
 
     def __init__(self, request: Request) -> None:
@@ -27,16 +27,16 @@ class Pairs:
         self._sites = Sites(request.reading.site)
         self._anchors = AnchorSettings(request.anchors)
 
-    def of(self, found: Found, output: Path, lang: str) -> Pair | None:
+    def of(self, found: Found, output: Path, lang: str) -> PagePair | None:
         """Return a page and its translation; None if its format has no links to headings."""
         anchors = self._anchors.of(found.format or "", self._sites.of(found.source))
         if anchors is None:
             return None
         asked = question(self._request, found.source, found.format or "", found.site, lang)
-        return Pair(found.path, found.source, output, asked, anchors)
+        return PagePair(found.path, found.source, output, asked, anchors)
 
 
-class Pair(NamedTuple):
+class PagePair(NamedTuple):
     """A page and its translation."""
 
     path: str
@@ -87,7 +87,7 @@ class Links:
 
 
 class _Link(NamedTuple):
-    pair: Pair
+    pair: PagePair
     line: int
     target: str
     page: str
@@ -97,7 +97,9 @@ class _Link(NamedTuple):
 class LinkCheck:
     """Follows the links with fragments of the outputs in one language. It uses no network."""
 
-    def __init__(self, children: Children, pairs: Sequence[Pair], sources: Iterable[str]) -> None:
+    def __init__(
+        self, children: Children, pairs: Sequence[PagePair], sources: Iterable[str]
+    ) -> None:
         """Prepare; `sources` are the paths of all sources, translated or not."""
         self._children = children
         self._pairs = {pair.path: pair for pair in pairs}
@@ -126,7 +128,7 @@ class LinkCheck:
         pair = self._pairs.get(link.page)
         return pair is not None and link.fragment in self._ids[getattr(pair, side)]
 
-    async def _links(self, pair: Pair) -> list[_Link]:
+    async def _links(self, pair: PagePair) -> list[_Link]:
         answer = await self._asked(pair, pair.output, wants_ids=False)
         if answer["ids"] is not None:
             self._ids[pair.output] = frozenset(answer["ids"])
@@ -138,7 +140,7 @@ class LinkCheck:
         return links
 
     async def _learn(
-        self, pairs: Iterable[Pair], side: Literal["source", "output"] = "output"
+        self, pairs: Iterable[PagePair], side: Literal["source", "output"] = "output"
     ) -> None:
         """Read the ids of pages that are not known."""
         paths = {getattr(pair, side): pair for pair in pairs}
@@ -149,7 +151,7 @@ class LinkCheck:
         for (path, _), answer in zip(wanted, answers, strict=True):
             self._ids[path] = frozenset(answer["ids"])
 
-    async def _asked(self, pair: Pair, path: Path, *, wants_ids: bool) -> dict[str, Any]:
+    async def _asked(self, pair: PagePair, path: Path, *, wants_ids: bool) -> dict[str, Any]:
         asked = {**pair.question, "path": str(path), "wants_ids": wants_ids}
         try:
             return await self._children.links({**asked, "anchors": pair.anchors})

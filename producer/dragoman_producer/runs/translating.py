@@ -18,7 +18,7 @@ from dragoman_producer.runs.batching import Glossary
 from dragoman_producer.runs.chosen import Reading, in_no_document
 from dragoman_producer.runs.events import DocumentEnded, Event, Finished, Noted, Planned
 from dragoman_producer.runs.extracting import Children, Refused
-from dragoman_producer.runs.links import LinkCheck, Links, Pairs
+from dragoman_producer.runs.links import LinkCheck, Links, PagePairs
 from dragoman_producer.runs.outputs import Outputs
 from dragoman_producer.runs.paths import loaded, shown
 from dragoman_producer.runs.planning import Need, PlannedJob, Planner, Target
@@ -231,7 +231,6 @@ class _Run:
             missing,
             sum(need.characters for need in needs),
             self._seconds_for(missing) if self._request.dry_run else None,
-            dict(self._manifest.rows(sql.COUNT_SITES, (self._id,))),
             self._selection.sites(),
         )
         self._emit(planned)
@@ -288,7 +287,7 @@ class _Run:
         """Follow the links to headings of all outputs of this run."""
         if self._stop.asked.is_set():
             return
-        pairs = Pairs(self._request)
+        pairs = PagePairs(self._request)
         paths = [loaded(path) for (path,) in self._manifest.rows(sql.LINKED_PATHS, (self._id,))]
         for target in self._planner.targets:
             rows = self._manifest.rows(sql.LINKED_DOCUMENTS, (self._id, target.number))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dragoman_documents.markup.markdown.escaping import Context
-from dragoman_documents.markup.markdown.parts import ADDRESS, Part
+from dragoman_documents.markup.markdown.parts import ADDRESS, TextPart
 
 GOES_ON: Final = re.compile(r"[.,;:!?'*_~]*[A-Za-z0-9\-/#@$&(+=%]")
 JOINED: Final = re.compile(r"[^\s\x00-\x7f]")
@@ -18,7 +18,7 @@ _MOST_STEPS: Final = 8
 """Delimiters of one run that are looked past for the characters around it."""
 
 
-def choose_delimiters(parts: list[Part], around: Context) -> None:
+def choose_delimiters(parts: list[TextPart], around: Context) -> None:
     """Write `*` for `_` inside words, and `_` beside the end of another pair with `*`."""
     for index, part in enumerate(parts):
         if part.kind != "open" or part.raw not in ("*", "**", "_", "__"):
@@ -36,7 +36,7 @@ def choose_delimiters(parts: list[Part], around: Context) -> None:
         part.raw = parts[part.pair].raw = raw
 
 
-def separate_addresses(parts: Sequence[Part], around: Context, joined: re.Pattern[str]) -> None:
+def separate_addresses(parts: Sequence[TextPart], around: Context, joined: re.Pattern[str]) -> None:
     """Put a bare address into `<>` if what follows would be read as a part of it."""
     for index, part in enumerate(parts):
         if around.mdx or part.kind != "single" or not ADDRESS.match(part.raw):
@@ -55,7 +55,7 @@ class Edges:
     ends with punctuation.
     """
 
-    parts: Sequence[Part]
+    parts: Sequence[TextPart]
     around: Context
     found: set[tuple[int, int]] = field(default_factory=set)
 

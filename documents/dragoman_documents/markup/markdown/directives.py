@@ -7,7 +7,7 @@ from typing import Final
 
 from dragoman_documents.markup.markdown.lines import behind_line
 from dragoman_documents.markup.markdown.masks import Masks
-from dragoman_documents.markup.markdown.options import INDENTED, Options
+from dragoman_documents.markup.markdown.options import INDENTED, DirectiveOptions
 from dragoman_documents.markup.sites import Site
 from dragoman_documents.values import is_text
 
@@ -32,7 +32,7 @@ _QUOTED: Final = re.compile(rb"(?:[ \t]*>[^\n]*(?:\n|\Z))+")
 _FIELD: Final = re.compile(rb":[^:]*:[ \t]+(?P<title>.*?)[ \t]*\Z")
 
 
-class Directives(Options):
+class Directives(DirectiveOptions):
     """Hides directives but for their titles and their bodies."""
 
     def __init__(self, masks: Masks, site: Site) -> None:

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 from dragoman_documents.markup.markdown.inlines import normalized
-from dragoman_documents.markup.markdown.parts import Part
+from dragoman_documents.markup.markdown.parts import TextPart
 from dragoman_documents.references import reference
 
 _SYNTAX: Final = re.compile(
@@ -54,7 +54,7 @@ class Context(NamedTuple):
 
 
 def escapes(
-    parts: Sequence[Part], around: Context, labels: Collection[str]
+    parts: Sequence[TextPart], around: Context, labels: Collection[str]
 ) -> list[dict[int, str]]:
     """Return per part the spelling of each character of a text that could be read as syntax."""
     raws = "".join(part.raw for part in parts)
@@ -68,7 +68,7 @@ def escapes(
 
 
 def own_escapes(
-    parts: Sequence[Part], syntax: str, around: Context
+    parts: Sequence[TextPart], syntax: str, around: Context
 ) -> Iterator[tuple[int, int, str]]:
     """Yield what the dialect takes for syntax and our parser for text: part, place and spelling."""
     raws = [part.raw for part in parts]
@@ -90,7 +90,7 @@ def first_escape(text: str, raw: str, around: Context) -> str | None:
 
 
 def _escapes(
-    parts: Sequence[Part], index: int, around: Context, paired: str, labels: Collection[str]
+    parts: Sequence[TextPart], index: int, around: Context, paired: str, labels: Collection[str]
 ) -> dict[int, str]:
     """Return the spelling of each character of a text that could be read as syntax."""
     text = parts[index].raw

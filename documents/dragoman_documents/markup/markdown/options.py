@@ -26,7 +26,7 @@ _LINE_OF_GLOSSARY: Final = re.compile(
 INDENTED: Final = re.compile(rb"(?:[ \t>]*(?:[ ]{4}|\t)[^\r\n]*(?:\r?\n|\Z))+")
 
 
-class Options(Lines):
+class DirectiveOptions(Lines):
     """Hides what stands between the first line of a directive and its body."""
 
     def _options(self, place: int, *, known: bool) -> int:

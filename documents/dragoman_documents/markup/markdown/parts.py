@@ -17,7 +17,7 @@ DELIMITERS: Final = frozenset({"*", "**", "_", "__", "~", "~~"})
 
 
 @dataclass(slots=True)
-class Part:
+class TextPart:
     """A text of a translation, or the Markdown of one of its inline codes."""
 
     kind: Literal["text", "open", "close", "single"]
@@ -43,24 +43,24 @@ class Part:
         return self.kind == "single" and self.raw.rstrip(" \t>")[-1:] in ("\n", "\r")
 
 
-def parts_of(text: str, codes: Sequence[InlineCode]) -> list[Part]:
+def parts_of(text: str, codes: Sequence[InlineCode]) -> list[TextPart]:
     """Return the parts of a translation. Raises ValueError if tags do not fit."""
-    parts: list[Part] = []
+    parts: list[TextPart] = []
     opened: list[tuple[int, str]] = []
     place = 0
     for piece in pieces(text, codes):
         if isinstance(piece, str):
-            parts.append(Part("text", piece, place=place))
+            parts.append(TextPart("text", piece, place=place))
             place += len(piece)
         elif isinstance(piece, Single):
-            parts.append(Part("single", piece.code))
+            parts.append(TextPart("single", piece.code))
         elif isinstance(piece, Opening):
             opened.append((len(parts), piece.closing))
-            parts.append(Part("open", piece.opening))
+            parts.append(TextPart("open", piece.opening))
         else:
             index, closing = opened.pop()
             parts[index].pair = len(parts)
-            parts.append(Part("close", closing, index))
+            parts.append(TextPart("close", closing, index))
     return parts
 
 
@@ -69,7 +69,7 @@ def glued(before: str, after: str) -> bool:
     return before[-1:] == after[:1] and after[:1] in ("`", "$")
 
 
-def holds(parts: Sequence[Part], *, label: bool = False) -> bool:
+def holds(parts: Sequence[TextPart], *, label: bool = False) -> bool:
     """Return whether Markdown reads these parts as they are; a wiki link's label has no bracket."""
     if not parts or parts[0].breaks or parts[-1].ends_line:
         return False
@@ -87,7 +87,7 @@ def holds(parts: Sequence[Part], *, label: bool = False) -> bool:
     return _has_outer_letter(parts)
 
 
-def _has_outer_letter(parts: Sequence[Part]) -> bool:
+def _has_outer_letter(parts: Sequence[TextPart]) -> bool:
     index = 0
     while index < len(parts):
         if parts[index].kind == "open":

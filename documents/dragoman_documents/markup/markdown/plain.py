@@ -37,7 +37,7 @@ _OF_LINES: Final = re.compile(r"^\\|[\r\n]")
 """A code that is a line break, or has one."""
 
 
-class Plain(NamedTuple):
+class SpelledOnce(NamedTuple):
     """A translation that has one way to be written."""
 
     text: str

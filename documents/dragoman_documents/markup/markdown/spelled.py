@@ -22,7 +22,7 @@ from dragoman_documents.markup.markdown.escaping import (
     first_escape,
     own_escapes,
 )
-from dragoman_documents.markup.markdown.parts import ADDRESS, Part, holds, parts_of
+from dragoman_documents.markup.markdown.parts import ADDRESS, TextPart, holds, parts_of
 from dragoman_documents.references import reference
 from dragoman_documents.spelling import Kept, Spelling
 
@@ -101,7 +101,7 @@ class Spelled:
         Markup is spelled so that it delimits what it stands around, and no line begins like
         another block.
         """
-        parts = [Part(each.kind, each.raw, each.pair, each.place) for each in self._parts]
+        parts = [TextPart(each.kind, each.raw, each.pair, each.place) for each in self._parts]
         choose_delimiters(parts, self._around)
         separate_addresses(parts, self._around, GOES_ON)
         if self._unit.extends_addresses:
@@ -117,7 +117,7 @@ class Spelled:
         extends = self._unit.extends_addresses and "://" in plain
         if not extends and "\n" not in plain and "\r" not in plain:
             return plain
-        parts = [Part(each.kind, each.raw, each.pair, each.place) for each in self._parts]
+        parts = [TextPart(each.kind, each.raw, each.pair, each.place) for each in self._parts]
         if extends:
             separate_addresses(parts, self._around, JOINED)
         raws = [part.raw for part in parts]
@@ -241,7 +241,7 @@ def _without_codes_alone(text: str, alone: re.Pattern[str]) -> str:
 
 
 def _with_kept(
-    part: Part, kept: deque[Kept], spellings: Mapping[int, str], *, marked: bool
+    part: TextPart, kept: deque[Kept], spellings: Mapping[int, str], *, marked: bool
 ) -> Iterator[str]:
     """Yield a text with what it keeps of its source's spelling; line breaks between marks."""
     start, place, end = part.place, part.place, part.place + len(part.raw)

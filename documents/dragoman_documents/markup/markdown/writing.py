@@ -15,7 +15,7 @@ from dragoman_documents.inline_codes import composed, pieces
 from dragoman_documents.markup.markdown.events import Block
 from dragoman_documents.markup.markdown.extracting import Extracting, Slot
 from dragoman_documents.markup.markdown.inlines import defined, normalized
-from dragoman_documents.markup.markdown.plain import Plain, finished, written
+from dragoman_documents.markup.markdown.plain import SpelledOnce, finished, written
 from dragoman_documents.markup.markdown.spelled import SourceUnit, Spelled
 from dragoman_documents.markup.markdown.unit_sources import (
     AS_IT_IS,
@@ -56,7 +56,7 @@ class Part(NamedTuple):
 
     number: int
     slot: Slot
-    spelled: Spelled | Plain
+    spelled: Spelled | SpelledOnce
     text: str
     codes: Sequence[InlineCode]
 
@@ -112,7 +112,7 @@ class Writer:
         if content is not None:
             if spelling:
                 content = finished(content, raw_of(unit, self.source), mdx=self.mdx)
-            return Part(number, slot, Plain(content), text, codes)
+            return Part(number, slot, SpelledOnce(content), text, codes)
         source = SourceUnit(
             spelling or AS_IT_IS,
             self.definitions,

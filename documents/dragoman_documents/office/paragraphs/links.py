@@ -11,7 +11,7 @@ from dragoman_documents.xml.tree import Element, text_of
 _LINK: Final = re.compile(r"\s*HYPERLINK\b", re.IGNORECASE)
 
 
-class Field(NamedTuple):
+class FieldNames(NamedTuple):
     """The names of what makes up a field."""
 
     mark: str = ""
@@ -24,10 +24,10 @@ class Field(NamedTuple):
     simple_instruction: str = ""
 
 
-NO_FIELD: Final = Field()
+NO_FIELD: Final = FieldNames()
 
 
-class Link(NamedTuple):
+class FieldLink(NamedTuple):
     """A link among the children of an element."""
 
     first: int
@@ -36,13 +36,15 @@ class Link(NamedTuple):
     """From the run that begins the field to the one that ends it, with the runs of its text."""
 
 
-def is_link(element: Element, field: Field) -> bool:
+def is_link(element: Element, field: FieldNames) -> bool:
     """Return whether an element is a field as a whole, and a link."""
     instruction = element.attributes.get(field.simple_instruction, "")
     return element.name == field.simple and _LINK.match(instruction) is not None
 
 
-def links(data: bytes, children: Sequence[Element], run: str, field: Field) -> Iterator[Link]:
+def links(
+    data: bytes, children: Sequence[Element], run: str, field: FieldNames
+) -> Iterator[FieldLink]:
     """Yield the links that begin and end among these children, and are in no other field.
 
     Fields within a link, in what it does or in its text, are a part of it.
@@ -63,22 +65,25 @@ def links(data: bytes, children: Sequence[Element], run: str, field: Field) -> I
 
 
 def _link(
-    data: bytes, children: Sequence[Element], marks: Sequence[tuple[str | None, int]], field: Field
-) -> Iterator[Link]:
+    data: bytes,
+    children: Sequence[Element],
+    marks: Sequence[tuple[str | None, int]],
+    field: FieldNames,
+) -> Iterator[FieldLink]:
     """Yield the link that a field is, by the marks at which it begins, parts and ends."""
     if [kind for kind, _ in marks] == ["begin", "separate", "end"]:
         begin, part, end = (index for _, index in marks)
         if _LINK.match(_instruction(data, children[begin:part], field)):
-            yield Link(begin, end, _element(children, begin, part, end))
+            yield FieldLink(begin, end, _element(children, begin, part, end))
 
 
-def _is_alone(element: Element, run: str, field: Field) -> bool:
+def _is_alone(element: Element, run: str, field: FieldNames) -> bool:
     """Return whether a run holds one mark of a field and no text."""
     names = [each.name for each in element.children if not each.name.endswith(":rPr")]
     return element.name == run and names == [field.mark]
 
 
-def _instruction(data: bytes, children: Sequence[Element], field: Field) -> str:
+def _instruction(data: bytes, children: Sequence[Element], field: FieldNames) -> str:
     found = (part for each in children for part in each.descendants(field.instruction))
     return "".join(text_of(data[each.content : each.stop]) for each in found)
 

@@ -15,7 +15,13 @@ from itertools import groupby
 from typing import Final
 
 from dragoman_documents.inline_codes import Closing, Opening, Piece, Single
-from dragoman_documents.office.paragraphs.links import NO_FIELD, Field, Link, is_link, links
+from dragoman_documents.office.paragraphs.links import (
+    NO_FIELD,
+    FieldLink,
+    FieldNames,
+    is_link,
+    links,
+)
 from dragoman_documents.xml.tree import Element, escaped, text_of
 
 _NONE: Final = b""
@@ -36,7 +42,7 @@ class Dialect:
     """Properties, elements or attributes, that make no difference between runs."""
     outside: frozenset[str] = frozenset()
     """Children of a paragraph that are never a part of a segment."""
-    field: Field = NO_FIELD
+    field: FieldNames = NO_FIELD
     read: Callable[[bytes], str] = text_of
     """Decodes the content of a text."""
     write: Callable[[str], str] = escaped
@@ -152,7 +158,7 @@ class Reader:
                 found += self._of(each)
         return found
 
-    def _links(self, parent: Element) -> Mapping[int, Link]:
+    def _links(self, parent: Element) -> Mapping[int, FieldLink]:
         """Return the links among the children of an element, by the first; a link has none."""
         if self.fields.open or not parent.name or not self._has_mark(parent):
             return {}

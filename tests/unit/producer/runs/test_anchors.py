@@ -39,7 +39,7 @@ async def ended(client: InMemoryClient | None = None, files: int = 1, **options:
     status = -1
     async for event in documents.translate(client, ["docs"], to=["de"], out=OUT, **options):
         if isinstance(event, Planned):
-            assert [each.files for each in event.found] == [files]
+            assert [each.files for each in event.sites] == [files]
         if isinstance(event, Finished):
             status = event.exit_status
     return status

@@ -29,7 +29,9 @@ def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("docs/menu.json").write_text('{"a": "Text here."}', encoding="utf-8")
 
 
-async def ran(site: str | None = None, source: str = "docs") -> tuple[Mapping[str, int], Any]:
+async def ran(
+    site: str | None = None, source: str = "docs"
+) -> tuple[Mapping[str | None, int], Any]:
     """Translate the site; return its files by site, and the documents of the report by path."""
     events = [
         event
@@ -40,7 +42,7 @@ async def ran(site: str | None = None, source: str = "docs") -> tuple[Mapping[st
     [planned] = [event for event in events if isinstance(event, Planned)]
     report = json.loads((OUT / "report.json").read_bytes())["documents"]
     statuses = {event.path: event.status for event in events if isinstance(event, DocumentEnded)}
-    return planned.sites, {
+    return {each.site: each.files for each in planned.sites}, {
         each["path"]: (each["site"], each["format"], statuses.get(each["path"])) for each in report
     }
 
