@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman_worker.quality.gates.prose import prose
+from dragoman_text.gates.prose import prose
 
 TATOEBA = {"deu": "de", "fra": "fr", "spa": "es", "jpn": "ja"}
 CATALOGUES = (

@@ -34,10 +34,10 @@ import pipeline  # noqa: E402
 
 from dragoman_producer import TranslationClient  # noqa: E402
 from dragoman_schemas import TranslationJob  # noqa: E402
+from dragoman_text.detection import LanguageDetector  # noqa: E402
+from dragoman_text.gates import judge  # noqa: E402
 from dragoman_text.spans import is_translatable  # noqa: E402
-from dragoman_worker.ports.quality import Candidate  # noqa: E402
-from dragoman_worker.quality.gates import judge  # noqa: E402
-from dragoman_worker.quality.language import LanguageDetector  # noqa: E402
+from dragoman_text.verdicts import Candidate  # noqa: E402
 
 PAIRS = ROOT / "demo" / "training" / "test.jsonl"
 SETTINGS = {

@@ -19,12 +19,12 @@ from pathlib import Path
 from corpora import Pair, add_options, sampled
 from planted import KINDS, Kind
 
+from dragoman_text.detection import LanguageDetector
+from dragoman_text.gates import judge, languages
+from dragoman_text.gates.prose import letters, plain
 from dragoman_text.spans import is_translatable
-from dragoman_worker.ports.quality import Candidate, Finding
+from dragoman_text.verdicts import Candidate, Finding
 from dragoman_worker.prompts.cleaning import cleaned
-from dragoman_worker.quality.gates import judge, languages
-from dragoman_worker.quality.gates.prose import letters, plain
-from dragoman_worker.quality.language import LanguageDetector
 
 DETECT = LanguageDetector().detect
 

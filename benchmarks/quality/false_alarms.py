@@ -18,10 +18,10 @@ from pathlib import Path
 
 from corpora import Pair, add_options, sampled
 
+from dragoman_text.detection import LanguageDetector
+from dragoman_text.gates import judge
 from dragoman_text.spans import is_translatable
-from dragoman_worker.ports.quality import Candidate, Finding
-from dragoman_worker.quality.gates import judge
-from dragoman_worker.quality.language import LanguageDetector
+from dragoman_text.verdicts import Candidate, Finding
 
 Key = tuple[str, str, str, str]
 """Corpus, target language, gate, severity."""

@@ -20,8 +20,8 @@ import psutil
 from corpora import add_options, sampled
 from prometheus_client import CollectorRegistry
 
+from dragoman_text.verdicts import Candidate, Judgement
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import Candidate, Judgement
 from dragoman_worker.process.event_loop import run_loop
 from dragoman_worker.process.gc_tuning import seldom_collected
 from dragoman_worker.quality.inline_judge import InlineJudge

@@ -14,7 +14,7 @@ from statistics import median, quantiles
 
 from corpora import add_options, sampled
 
-from dragoman_worker.quality.gates.prose import prose
+from dragoman_text.gates.prose import prose
 
 
 def main() -> None:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from corpora import Pair
 
+from dragoman_text.gates.languages import same_family
+from dragoman_text.gates.prose import prose
 from dragoman_text.sentences import split_sentences
 from dragoman_text.spans import find_spans
-from dragoman_worker.quality.gates.languages import same_family
-from dragoman_worker.quality.gates.prose import prose
 
 _NUMBER = re.compile(r"\d{2,}")
 _WORD = re.compile(r"\w+")

@@ -17,7 +17,7 @@ from statistics import mean
 
 from corpora import add_options, sampled
 
-from dragoman_worker.quality.language import LanguageDetector
+from dragoman_text.detection import LanguageDetector
 
 LETTERS = ((3, 8), (9, 15), (16, 30), (31, 60))
 JOBS = ((1, 0), (2, 0), (3, 0), (5, 0), (10, 0), (20, 0), (5, 5), (9, 1))

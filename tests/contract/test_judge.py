@@ -11,8 +11,9 @@ import pytest_asyncio
 from prometheus_client import CollectorRegistry
 
 from dragoman_text.terms import Term
+from dragoman_text.verdicts import Candidate, Finding
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import Candidate, Finding, Judge
+from dragoman_worker.ports import Judge
 from dragoman_worker.quality.inline_judge import InlineJudge
 from dragoman_worker.quality.judge import ProcessJudge
 from support.fakes import odd_gates

@@ -15,9 +15,9 @@ import psutil
 import pytest
 from prometheus_client import CollectorRegistry
 
+from dragoman_text.verdicts import Candidate, Judgement
 from dragoman_worker.errors import Halt
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import Candidate, Judgement
 from dragoman_worker.process.event_loop import run_loop
 from dragoman_worker.quality.judge import ProcessJudge
 from support.fakes import odd_gates, slow_gates
@@ -184,7 +184,7 @@ _PARENT = """
 import asyncio, sys
 from prometheus_client import CollectorRegistry
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import Candidate
+from dragoman_text.verdicts import Candidate
 from dragoman_worker.process.event_loop import run_loop
 from dragoman_worker.quality.judge import ProcessJudge
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from prometheus_client import CollectorRegistry
 
 from dragoman_connections.settings import KafkaSettings
+from dragoman_text.gates import GATES
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.engines.gpu import Gpus
 from dragoman_worker.engines.sample import ask_sample_in_time, is_judged
@@ -38,7 +39,6 @@ from dragoman_worker.process.parent_link import ReplicaSlot
 from dragoman_worker.process.signals import stop_signals, supervised_signals
 from dragoman_worker.prompts import names
 from dragoman_worker.prompts.chooser import profile_chooser
-from dragoman_worker.quality.gates import GATES
 from dragoman_worker.quality.judge import ProcessJudge
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores.glossaries import RedisGlossaries

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from dragoman_worker.ports import Candidate, Finding, Judgement
-from dragoman_worker.quality.gates import Detect
+from dragoman_text.gates import Detect
+from dragoman_text.verdicts import Candidate, Finding, Judgement
 
 NAME = f"{__name__}:judge"
 _SLOW_S = 0.05

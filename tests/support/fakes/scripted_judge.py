@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from dragoman_worker.ports import Candidate, Detection, Finding, Judgement
+from dragoman_text.detection import Detection
+from dragoman_text.verdicts import Candidate, Finding, Judgement
 
 ENGLISH = Detection("en", 1.0)
 

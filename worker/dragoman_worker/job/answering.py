@@ -12,6 +12,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from dragoman_text.gates import ONCE
+from dragoman_text.verdicts import Candidate, Finding, Judgement
 from dragoman_worker.errors import JobError
 from dragoman_worker.flow.permits import Permit
 from dragoman_worker.flow.planned_tokens import PlannedTokens
@@ -25,9 +27,8 @@ from dragoman_worker.job.planner import Planner
 from dragoman_worker.job.recall import Recall
 from dragoman_worker.job.together import together
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import Candidate, Finding, Judge, Judgement
+from dragoman_worker.ports import Judge
 from dragoman_worker.quality import remedies
-from dragoman_worker.quality.gates import ONCE
 from dragoman_worker.quality.remedies import Wanted
 
 _TOO_LONG: Final = frozenset({"length", "repetition"})

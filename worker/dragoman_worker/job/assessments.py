@@ -10,7 +10,8 @@ from typing import Any, Final
 from dragoman_schemas.jobs import OnFail, Quality, QualityLevel
 from dragoman_schemas.results import QualityVerdict
 from dragoman_text.spans import TAGS, TokenStyle
-from dragoman_worker.ports import Finding, Judgement, Remembered
+from dragoman_text.verdicts import Finding, Judgement
+from dragoman_worker.ports import Remembered
 
 CHECKS_BYTES: Final = 1024
 """Most bytes of an item's `checks` as JSON; beyond it the details are left out."""

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman_schemas.jobs import Item, TranslationJob
+from dragoman_text.detection import Detection
 from dragoman_worker.job.outages import STORE, Outages
 from dragoman_worker.job.plan import certain_lang
 from dragoman_worker.memory.approved import fits
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import (
     ApprovedQuery,
-    Detection,
     Glossaries,
     Judge,
     Memory,

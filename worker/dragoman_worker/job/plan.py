@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dragoman_schemas.jobs import Item, TranslationJob
+from dragoman_text.detection import Detection
 from dragoman_text.terms import Term
 from dragoman_worker.errors import JobError
 from dragoman_worker.job.assessments import NOT_JUDGED, UNCHECKED, Assessment, Rules, recalled
 from dragoman_worker.job.terms import JobTerms
 from dragoman_worker.memory.in_flight import Flight
-from dragoman_worker.ports import Decoding, Detection, Remembered
+from dragoman_worker.ports import Decoding, Remembered
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.quality.joining import Piece, join
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from dragoman_schemas.jobs import Item, TranslationJob
+from dragoman_text.detection import Detection
 from dragoman_text.sentences import packed, split_sentences
 from dragoman_text.spans import is_translatable
 from dragoman_worker.errors import JobError, UnknownGlossary
@@ -27,7 +28,7 @@ from dragoman_worker.job.splitting import (
     untranslated,
 )
 from dragoman_worker.job.terms import job_terms
-from dragoman_worker.ports import Detection, Engine, Remembered, StoredGlossary
+from dragoman_worker.ports import Engine, Remembered, StoredGlossary
 from dragoman_worker.prompts.base import Profile
 
 

@@ -21,15 +21,10 @@ from dragoman_worker.ports.kafka import (
 )
 from dragoman_worker.ports.quality import (
     ApprovedQuery,
-    Candidate,
-    Detection,
-    Finding,
     Glossaries,
     Judge,
-    Judgement,
     Memory,
     Remembered,
-    Severity,
     StoredGlossary,
 )
 from dragoman_worker.ports.redis import (
@@ -42,7 +37,6 @@ from dragoman_worker.ports.redis import (
 __all__ = [
     "ApprovedQuery",
     "CancelNotice",
-    "Candidate",
     "Capacity",
     "Claim",
     "ClaimRequest",
@@ -51,23 +45,19 @@ __all__ = [
     "DeadLetters",
     "Decoding",
     "Delivery",
-    "Detection",
     "Engine",
     "EngineLimits",
     "EngineStats",
-    "Finding",
     "FinishReason",
     "Generation",
     "GenerationRequest",
     "Glossaries",
     "Judge",
-    "Judgement",
     "Memory",
     "Message",
     "Prompt",
     "Remembered",
     "Results",
-    "Severity",
     "Store",
     "StoredGlossary",
 ]

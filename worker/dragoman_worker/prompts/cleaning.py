@@ -7,31 +7,16 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
+from dragoman_text.gates.openings import FINAL, OPENING
 from dragoman_worker.prompts import names
 
 _THOUGHT: Final = re.compile(r"\A\s*(?:<think>)?.*?</think>\s*", re.DOTALL)
-# gpt-oss: reasoning, then the answer, with its control tokens or without them.
-_FINAL: Final = ("assistantfinal", "<|channel|>final<|message|>")
 # Gemma 4 names the channel of its thoughts, which is empty where thinking is off.
 _CHANNEL: Final = re.compile(r"\A\s*(?:<\|channel>)?thought\s*\n\s*(?:<channel\|>)?\s*")
 _TARGET: Final = re.compile(r"\A\s*<target>(.*)</target>\s*\Z", re.DOTALL)
 _FENCE: Final = re.compile(
     r"\A\s*+```[\w-]*+[ \t]*+\n(.*?)\n?+(?<![ \t])[ \t]*+```\s*+\Z", re.DOTALL
 )
-OPENING: Final = re.compile(
-    r"""\A\s*+(?:
-        (?:sure|certainly|of[ ]course|okay|ok)\s*+[,!.]?\s*+
-        (?:here(?:'s|[ ]is|’s)\b[^\n:：]{0,80}[:：]\s*)
-      | here(?:'s|[ ]is|’s)[ ](?:the|your|my|a)\b[^\n:：]{0,30}\btranslat\w*[^\n:：]{0,60}[:：]\s*
-      | (?:the\s+)?(?:translation|translated\s+text)(?:\s+is)?\s*[:：]\s*
-      | (?:übersetzung|traduction|traducción|tradução|traduzione|vertaling|перевод
-          |翻訳|翻译|翻譯|译文|譯文|번역)\s*[:：]\s*
-    )""",
-    re.IGNORECASE | re.VERBOSE,
-)
-MARKS: Final = ("<think>", "</think>", "<target>", "</target>", *_FINAL, "<|channel", "<channel|>")
-"""Marks of reasoning and wrappers: what has one after cleaning is no translation."""
-
 _LABEL: Final = re.compile(r"\A\s*([A-Z][A-Za-zøå ()]{2,30})[:：]\s*")
 _COLON: Final = re.compile("[:：]")
 _QUOTES: Final = {'"': '"', "“": "”", "„": "“", "'": "'"}
@@ -63,7 +48,7 @@ def _without_thought(text: str, source: str | None) -> str:
         text = _THOUGHT.sub("", text, count=1)
     if source is None:
         return text
-    for mark in _FINAL:
+    for mark in FINAL:
         if mark in text and mark not in source:
             text = text.rpartition(mark)[2]
     return text if _CHANNEL.match(source) else _CHANNEL.sub("", text, count=1)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from dragoman_worker.ports import Candidate, Detection, Judgement
+from dragoman_text.detection import Detection, LanguageDetector
+from dragoman_text.verdicts import Candidate, Judgement
 from dragoman_worker.quality import judge_wire as wire
 from dragoman_worker.quality.judge_child import Gates, Work, load_gates
 from dragoman_worker.quality.judge_process import GATES
-from dragoman_worker.quality.language import LanguageDetector
 
 
 class InlineJudge:

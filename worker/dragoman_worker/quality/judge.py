@@ -13,10 +13,11 @@ import time
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
+from dragoman_text.detection import Detection
+from dragoman_text.verdicts import Candidate, Judgement
 from dragoman_worker.errors import Halt
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import Candidate, Detection, Judgement
 from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.quality import judge_wire as wire
 from dragoman_worker.quality.judge_process import GATES, JudgeProcess

@@ -18,11 +18,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, Protocol
 
-from dragoman_worker.ports.quality import Candidate, Judgement
+from dragoman_text.detection import LanguageDetector
+from dragoman_text.gates import Detect
+from dragoman_text.verdicts import Candidate, Judgement
 from dragoman_worker.process.parent_link import die_with_parent
 from dragoman_worker.quality import judge_wire as wire
-from dragoman_worker.quality.gates import Detect
-from dragoman_worker.quality.language import LanguageDetector
 
 MEMORY_BYTES: Final = 1024**3
 """Address space that judging may take beyond what the loaded process has: a batch of the largest

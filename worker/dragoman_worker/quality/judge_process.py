@@ -13,7 +13,7 @@ from typing import Any, Final
 from dragoman_worker.process.signals import stop_signals_blocked
 from dragoman_worker.quality.judge_wire import Frames, frame
 
-GATES: Final = "dragoman_worker.quality.gates:judge"
+GATES: Final = "dragoman_text.gates:judge"
 """The project's judging function, as `module:function`."""
 
 _REAP_S: Final = 5.0

@@ -13,8 +13,9 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
+from dragoman_text.detection import Detection
 from dragoman_text.terms import Term
-from dragoman_worker.ports.quality import Candidate, Detection, Finding, Judgement
+from dragoman_text.verdicts import Candidate, Finding, Judgement
 
 HEADER: Final = struct.Struct("<I")
 """Length of the message that follows, in bytes."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from dragoman_text.inline import respelled
 from dragoman_text.spans import Masked, Span, TokenStyle, has_letters, mask, restore, unprotected
-from dragoman_worker.ports.quality import Finding
+from dragoman_text.verdicts import Finding
 from dragoman_worker.quality import cutting
 
 _MOST_SHOWN: Final = 60

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from dragoman_text.spans import TAGS, Span, TokenStyle, find_spans
 from dragoman_text.terms import Term
-from dragoman_worker.ports.quality import Finding, Judgement
+from dragoman_text.verdicts import Finding, Judgement
 from dragoman_worker.quality import corrections, cutting, joining
 from dragoman_worker.quality.pieces import Piece, around, masked_pieces, whole, with_originals
 

@@ -12,11 +12,11 @@ import pytest
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_schemas.results import ItemResult
 from dragoman_text.spans import TAGS
+from dragoman_text.verdicts import Candidate, Finding, Severity
 from dragoman_worker.errors import EngineDead, PermanentEngineError, QualityFailed
 from dragoman_worker.job.assessments import Rules
 from dragoman_worker.job.item_results import first_failure, item_results
 from dragoman_worker.job.plan import Plan
-from dragoman_worker.ports import Candidate, Finding, Severity
 from support.fakes.core import Core, record
 from support.fakes.scripted_engine import Says
 from support.fakes.scripted_judge import ScriptedJudge, judging

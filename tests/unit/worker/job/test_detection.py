@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from dragoman_schemas.results import ItemResult
-from dragoman_worker.ports import Detection
+from dragoman_text.detection import Detection
 from dragoman_worker.prompts.plain import Plain
 from support.fakes.core import TIMEOUT_S, Core, record
 from support.fakes.scripted_judge import ScriptedJudge

@@ -8,12 +8,13 @@ from typing import Any, cast
 import pytest
 
 from dragoman_schemas.jobs import TranslationJob
+from dragoman_text.detection import Detection
 from dragoman_text.terms import Term, TermIndex
 from dragoman_worker.errors import TooLong, UnknownGlossary
 from dragoman_worker.job.plan import Plan, Unit
 from dragoman_worker.job.planner import Planner
 from dragoman_worker.job.terms import MOST_TERMS
-from dragoman_worker.ports import Detection, Prompt, StoredGlossary
+from dragoman_worker.ports import Prompt, StoredGlossary
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.chat import CHAT
 from dragoman_worker.prompts.plain import PLAIN, Plain

@@ -11,21 +11,16 @@ import pytest
 from dragoman_schemas.approved import ApprovedTranslation
 from dragoman_schemas.scripts import Quarantine
 from dragoman_schemas.wire import open_record
+from dragoman_text.detection import Detection
 from dragoman_text.terms import Term, TermIndex
+from dragoman_text.verdicts import Candidate, Finding
 from dragoman_worker.errors import PermanentEngineError
 from dragoman_worker.job.assessments import Rules
 from dragoman_worker.job.opening import Openings
 from dragoman_worker.job.plan import Plan, Unit
 from dragoman_worker.job.planner import Planner
 from dragoman_worker.job.recall import Recall
-from dragoman_worker.ports import (
-    Candidate,
-    Claim,
-    ClaimRequest,
-    Detection,
-    Finding,
-    StoredGlossary,
-)
+from dragoman_worker.ports import Claim, ClaimRequest, StoredGlossary
 from dragoman_worker.process.journal import Stage
 from dragoman_worker.stores.local_memory import LocalMemory
 from support.fakes.core import Core, record

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from dragoman_text.verdicts import Candidate, Finding
 from dragoman_worker.errors import PermanentEngineError, TransientEngineError
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.job.assessments import Rules
-from dragoman_worker.ports import Candidate, Finding, Remembered
+from dragoman_worker.ports import Remembered
 from dragoman_worker.prompts.names import english_name
 from dragoman_worker.stores.local_memory import LocalMemory
 from support.fakes.core import Core, record

@@ -10,11 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from dragoman_text.detection import LanguageDetector
 from dragoman_worker.engines.vllm.start_failures import start_failure
 from dragoman_worker.errors import Halt
 from dragoman_worker.process import full_disk as module
 from dragoman_worker.process.full_disk import full_disk
-from dragoman_worker.quality.language import LanguageDetector
 
 
 def no_space(file: str | None = None) -> OSError:

@@ -8,7 +8,7 @@ import sys
 
 def test_it_loads_no_models_of_jobs_which_take_longer_than_all_gates() -> None:
     code = (
-        "import sys, dragoman_worker.quality.judge_child, dragoman_worker.quality.gates;"
+        "import sys, dragoman_worker.quality.judge_child;"
         "print(sorted({'pydantic', 'redis', 'aiokafka', 'vllm'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dragoman_text.spans import STYLES, TokenStyle
 from dragoman_text.terms import Term
-from dragoman_worker.ports.quality import Finding, Judgement
+from dragoman_text.verdicts import Finding, Judgement
 from dragoman_worker.quality.remedies import Try, Wanted, better, first, following, join
 
 TEXTS = st.text(max_size=60) | st.lists(

@@ -18,6 +18,7 @@ from typing import Any, Final, Literal
 from prometheus_client import CollectorRegistry
 
 from dragoman_schemas.jobs import TranslationJob
+from dragoman_text.detection import Detection, LanguageDetector
 from dragoman_worker.errors import JobError
 from dragoman_worker.flow.admission import Admission, most_planned_tokens, steering
 from dragoman_worker.flow.permits import Permits
@@ -29,9 +30,8 @@ from dragoman_worker.job.item_results import first_failure
 from dragoman_worker.job.plan import Plan
 from dragoman_worker.job.translator import Translator
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import Detection, Engine
+from dragoman_worker.ports import Engine
 from dragoman_worker.prompts.chooser import profile_chooser
-from dragoman_worker.quality.language import LanguageDetector
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.measure.gpu_busy import GpuBusy
 

@@ -1,0 +1,103 @@
+"""Gate `chatter`: the answer speaks about the translation, after cleaning.
+
+A worker's profiles remove what is certainly no translation. This gate finds what is left: reasoning
+that has no end, introductions where the source has a colon too, notes behind the translation,
+refusals and repeated instructions. What the source has as well is translated rightly.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from dragoman_text.gates import languages
+from dragoman_text.gates.defect import Defect, listed
+from dragoman_text.gates.openings import MARKS, OPENING
+from dragoman_text.gates.paragraphs import count
+from dragoman_text.verdicts import Candidate
+
+_HEAD: Final = 200
+_COLON: Final = re.compile("[:：]")
+_REASONING: Final = re.compile(r"\A\s*(?:analysis(?=[A-Z\"'“]|The\b)|thought\s*\n)")
+_ABOUT_TRANSLATION: Final = re.compile(
+    "translat|tradu[czit]|überset|vertal|перев|翻|译|譯|訳|번역", re.IGNORECASE
+)
+_REFUSAL: Final = re.compile(
+    r"""\A\W{0,3}(?:
+        (?:(?:i['’]?m|i[ ]am)[ ]sorry\b[^.\n]{0,60}
+           |i[ ](?:cannot|can['’]t|am[ ]unable[ ]to|won['’]t)\b)
+        [^.\n]{0,40}\b(?:translat|assist\b|provide[ ]a[ ]transl|fulfil|comply)
+      | as[ ]an?[ ](?:ai|artificial[ ]intelligence|language[ ]model)\b
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_ECHO: Final = re.compile(
+    r"""\btranslate[ ]the[ ](?:following|text|above)\b
+      | \bproduce[ ]only[ ]the\b
+      | \bonly[ ](?:output|return)[ ]the[ ]translat
+      | \byou[ ]are[ ]a[ ]professional\b[^.\n]{0,40}\btranslator\b
+      | \bwithout[ ]any[ ](?:additional[ ])?explanation""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_NOTE: Final = re.compile(
+    r"""\A\W{0,4}(?:
+        (?:translator['’]s[ ])?notes?|explanations?|anmerkung(?:en)?|hinweis|erklärung|remarque
+      | nota|notas|explicación|примечание|注|注意|注釈|説明|译注|譯註|说明|說明
+    )\W{0,3}[:：]""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_OFFER: Final = re.compile(
+    "(?:please )?let me know if|i hope this|feel free to|would you like me", re.IGNORECASE
+)
+
+
+def find(candidate: Candidate) -> Defect | None:
+    """Return a defect if the answer has text about the translation, and the source has none."""
+    source, target = candidate.source, candidate.target
+    for mark in MARKS:
+        if mark in target and mark not in source:
+            return Defect(f"The answer has the mark {listed([mark])} of reasoning or of a wrapper.")
+    if _REASONING.match(target) and not _REASONING.match(source):
+        return Defect("The answer begins with reasoning.")
+    if "```" in target and "```" not in source:
+        return Defect("The answer has a code fence that the source does not have.")
+    return _opening(candidate) or _sentences(candidate) or _tail(source, target)
+
+
+def _opening(candidate: Candidate) -> Defect | None:
+    """Return a defect for "Here is the translation:" that is no translation itself."""
+    head = candidate.target[:_HEAD]
+    if OPENING.match(head) is None:
+        return None
+    source = candidate.source[:_HEAD]
+    more = len(_COLON.findall(head)) > len(_COLON.findall(source))
+    if not more and (_into_english(candidate) or _ABOUT_TRANSLATION.search(source)):
+        return None
+    return Defect("The answer begins with an introduction.")
+
+
+def _sentences(candidate: Candidate) -> Defect | None:
+    """Return a defect for English refusals and instructions; into English they are slight."""
+    source, target = candidate.source, candidate.target
+    if _REFUSAL.match(target) and not _REFUSAL.match(source):
+        return Defect("The answer refuses to translate.", slight=_into_english(candidate))
+    if _ECHO.search(target) and not _ECHO.search(source):
+        return Defect("The answer repeats an instruction.", slight=_into_english(candidate))
+    return None
+
+
+def _tail(source: str, target: str) -> Defect | None:
+    """Return a defect for a last paragraph with a note, if the answer has more of them."""
+    if count(target) > count(source):
+        last = target.strip().rsplit("\n\n", 1)[-1].strip()
+        if _NOTE.match(last) or _OFFER.match(last):
+            return Defect("The answer ends with a note.")
+        return None
+    lines = target.strip().splitlines()
+    if len(lines) > 1 and len(source.strip().splitlines()) == 1 and _NOTE.match(lines[-1]):
+        return Defect("The answer ends with a note.")
+    return None
+
+
+def _into_english(candidate: Candidate) -> bool:
+    return languages.base(candidate.target_lang) == "en"

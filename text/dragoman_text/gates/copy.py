@@ -1,0 +1,61 @@
+"""Gate `copy`: the answer is the source, untranslated."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dragoman_text.gates.defect import Defect
+from dragoman_text.gates.languages import same_family
+from dragoman_text.gates.prose import letters, plain
+from dragoman_text.verdicts import Candidate
+
+SIMILARITY: Final = 0.9
+"""Human translations into another family: at most 0.88, 99.9 % below 0.81."""
+
+_LEAST_LETTERS: Final = 20
+_LEAST_LETTERS_UNCASED: Final = 10
+_LEAST_WORDS: Final = 3
+# The comparison takes time in proportion to the product of the lengths; this bounds it to 1 ms.
+_CHARACTERS_COMPARED: Final = 4_000
+
+
+def find(candidate: Candidate) -> Defect | None:
+    """Return a defect if the answer resembles the source by 90 %, and the source is prose.
+
+    Names, codes, headlines in capitals and lists of identifiers are copied rightly. Where the
+    source language is unknown, the source may be in the target language: the defect is slight.
+    """
+    from rapidfuzz.distance import Indel  # noqa: PLC0415  the extra `gates`
+
+    unknown = candidate.source_lang is None
+    if not unknown and same_family(candidate.target_lang, candidate.source_lang or ""):
+        return None
+    source = _comparable(candidate, candidate.source)
+    target = _comparable(candidate, candidate.target)
+    if not _is_prose(source):
+        return None
+    similarity = Indel.normalized_similarity(
+        source.lower(), target.lower(), score_cutoff=SIMILARITY
+    )
+    if similarity < SIMILARITY:
+        return None
+    return Defect(f"The answer is {similarity:.0%} like the source.", slight=unknown)
+
+
+def _comparable(candidate: Candidate, text: str) -> str:
+    text = plain(text)[:_CHARACTERS_COMPARED]
+    for literal in candidate.protected[:200]:
+        text = text.replace(literal, " ") if literal else text
+    return " ".join(text.split())
+
+
+def _is_prose(text: str) -> bool:
+    """Return whether the text has enough letters, and at least 3 and half of its words lower case.
+
+    Scripts without case count letters alone.
+    """
+    if not any(map(str.islower, text)):
+        return not any(map(str.isupper, text)) and letters(text) >= _LEAST_LETTERS_UNCASED
+    words = [word for word in text.split() if any(map(str.isalpha, word))]
+    lower = sum(word.strip("\"'“”„«»()[],.;:!?…").isalpha() and word.islower() for word in words)
+    return letters(text) >= _LEAST_LETTERS and lower >= max(_LEAST_WORDS, len(words) / 2)

@@ -1,0 +1,88 @@
+"""Gate `framing`: blanks, end punctuation and quotes around the answer are as in the source.
+
+It repairs the answer instead of judging it, and only where the source leaves no doubt.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Final
+
+from dragoman_text.gates import incomplete, languages, sentence_ends
+from dragoman_text.gates.prose import weighed_letters
+from dragoman_text.verdicts import Candidate
+
+_STOP_OF: Final = {
+    **dict.fromkeys(("zh", "ja", "yue"), "。"),
+    **dict.fromkeys(("hi", "ne", "bn", "as", "or"), "।"),
+    **dict.fromkeys(("am", "ti"), "።"),
+    "my": "။",
+    "km": "។",
+    "hy": "։",
+    "ur": "۔",
+}
+_LONG_SENTENCE: Final = 60
+"""Letters of a single sentence, about twelve words."""
+_QUOTES: Final = {
+    '"': '"',
+    "“": "”",
+    "„": "“",
+    "«": "»",
+    "「": "」",
+    "『": "』",
+    "‘": "’",
+    "'": "'",
+}
+_MARKS: Final = "\"'“”„‟«»‹›「」『』《》〈〉‘’`"
+
+
+def repaired(candidate: Candidate) -> str:
+    """Return the answer with the source's blanks at both ends, final stop and quotes.
+
+    An answer that looks unfinished gets no stop: it would look complete.
+    """
+    source, target = candidate.source, candidate.target
+    core, wanted = target.strip(), source.strip()
+    if not core or not wanted:
+        return target
+    if not incomplete.looks_unfinished(candidate):
+        core = _stopped(wanted, core, candidate.target_lang)
+    core = _quoted(wanted, core)
+    start = source[: len(source) - len(source.lstrip())]
+    end = source[len(source.rstrip()) :]
+    return f"{start}{core}{end}"
+
+
+def _stopped(source: str, target: str, tag: str) -> str:
+    """Add the full stop that prose has, where the answer ends in a letter or its mark."""
+    if not source.endswith((".", "。")) or source.endswith(".."):
+        return target
+    if unicodedata.category(target[-1])[0] not in "LM" or not sentence_ends.are_written(tag):
+        return target
+    if not _is_prose(source, target):
+        return target
+    return target + _STOP_OF.get(languages.base(tag), ".")
+
+
+def _is_prose(source: str, target: str) -> bool:
+    """Return whether the answer has end marks elsewhere, or the source is one long sentence.
+
+    Translators leave the stop of messages and labels out on purpose: in 4 % of the sources with
+    up to twelve words, in Tamil, Hebrew and Hindi in 15 to 20 %.
+    """
+    if sentence_ends.count(source) > 1:
+        return sentence_ends.count(target) > 0
+    return weighed_letters(source) >= _LONG_SENTENCE
+
+
+def _quoted(source: str, target: str) -> str:
+    """Put the answer into the quotes around the whole source, if it has none at its ends."""
+    closing = _QUOTES.get(source[0])
+    inside = source[1:-1]
+    if len(source) < 3 or closing is None or source[-1] != closing:
+        return target
+    if source[0] in inside or closing in inside:
+        return target
+    if target[0] in _MARKS or target[-1] in _MARKS:
+        return target
+    return f"{source[0]}{target}{closing}"

@@ -1,0 +1,70 @@
+"""Gate `incomplete`: the end of the source is missing in the answer.
+
+Half an answer is mostly longer than what `length` fails, as human translations may be that short.
+A second sign decides: the last sentence has lost its end mark, there are fewer sentences, or a
+bracket stays open. `detection.py` and `false_alarms.py` in benchmarks/quality have the rates.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dragoman_text.gates import length, sentence_ends
+from dragoman_text.gates.defect import Defect
+from dragoman_text.gates.prose import weighed_letters
+from dragoman_text.verdicts import Candidate
+
+_UNFINISHED_BELOW: Final = 0.75
+"""Ratio to the usual length for an answer that has no end mark or closes no bracket."""
+_FEWER_BELOW: Final = 0.65
+"""Ratio for an answer of fewer sentences: translators join them, and hardly shorten the text."""
+_LEAST_LETTERS: Final = 24
+_BRACKETS: Final = ("()", "[]", "（）", "「」", "『』", "【】", "«»")
+
+
+def find(candidate: Candidate) -> Defect | None:
+    """Return a defect if the answer is short and a sign shows that its end is missing.
+
+    Rests where the item has a limit of characters below the usual length.
+    """
+    ratio, usual = length.ratio(candidate)
+    if ratio >= _UNFINISHED_BELOW or weighed_letters(candidate.source) < _LEAST_LETTERS:
+        return None
+    if candidate.max_chars is not None and candidate.max_chars < usual:
+        return None
+    sign = _sign(candidate, ratio)
+    return Defect(f"{sign}, and has {ratio:.2f} times the usual length.") if sign else None
+
+
+def looks_unfinished(candidate: Candidate) -> bool:
+    """Return whether the answer is short for a source with an end mark, which it does not have."""
+    return _lost_mark(candidate) and length.ratio(candidate)[0] < _UNFINISHED_BELOW
+
+
+def _sign(candidate: Candidate, ratio: float) -> str | None:
+    source, target = candidate.source, candidate.target
+    if _lost_mark(candidate):
+        return "The answer has no end mark, as the source has"
+    for bracket in _BRACKETS:
+        if _open(target, bracket) and not _open(source, bracket):
+            return f"The answer does not close {bracket[0]}"
+    if ratio < _FEWER_BELOW and _fewer_sentences(source, target):
+        return "The answer has fewer sentences"
+    return None
+
+
+def _lost_mark(candidate: Candidate) -> bool:
+    return (
+        sentence_ends.ends_sentence(candidate.source)
+        and not sentence_ends.ends_with_mark(candidate.target)
+        and sentence_ends.are_written(candidate.target_lang)
+    )
+
+
+def _fewer_sentences(source: str, target: str) -> bool:
+    """Return whether sentences are missing; a single one may have become a heading."""
+    return sentence_ends.count(source) > max(1, sentence_ends.count(target))
+
+
+def _open(text: str, bracket: str) -> bool:
+    return text.count(bracket[0]) > text.count(bracket[1])

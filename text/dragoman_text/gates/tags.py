@@ -1,0 +1,92 @@
+"""Gate `tags`: the answer has the tags of the source, and they nest as well."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final
+
+from dragoman_text.gates.defect import Defect, listed
+from dragoman_text.gates.prose import spans
+from dragoman_text.inline import ELEMENTS, Tag, find_tags, pairs
+from dragoman_text.verdicts import Candidate
+
+# Lone tags that stand for themselves. A lone `<time>` or `<address>` is prose as often.
+_LONE: Final = frozenset({"br", "hr", "img", "wbr", "input", "p", "li", "td", "tr"})
+# Attributes that people read are translated.
+_READ: Final = re.compile(
+    r"""\s(?:title|alt|placeholder|label|content|value|summary|lang|dir|xml:lang|(?:aria|data)-[\w-]+)
+    \s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'>]+)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def find(candidate: Candidate) -> Defect | None:
+    """Return a defect if tags are missing, too many or cross each other.
+
+    Judged are numbered tags, known HTML, and every name that the source opens and closes. A lone
+    `<branch>` is prose: 80 % of those are translated. A lone `<br>` and attributes are slight.
+    """
+    source, target = _tags(candidate.source), _tags(candidate.target)
+    if not source and not target:
+        return None
+    certain = _paired(source) | {tag.name for tag in (*source, *target) if tag.numbered}
+    changed = _changed(source, target, certain)
+    if changed is not None:
+        return changed
+    if _nests(source, certain) and not _nests(target, certain):
+        return Defect("The tags of the answer cross each other.")
+    others = _LONE | (_paired(target) & ELEMENTS)
+    lone = _changed(source, target, others) or _attributes(source, target, certain | _LONE)
+    return None if lone is None else Defect(lone.detail, slight=True)
+
+
+@lru_cache(maxsize=4)
+def _tags(text: str) -> tuple[Tag, ...]:
+    """Return the tags, without those inside of code and links."""
+    starts = {span.start for span in spans(text) if span.kind == "tag"}
+    return tuple(tag for tag in find_tags(text) if tag.start in starts) if starts else ()
+
+
+def _paired(tags: Iterable[Tag]) -> frozenset[str]:
+    opened = {tag.name for tag in tags if tag.form == "open"}
+    return frozenset(opened & {tag.name for tag in tags if tag.form == "close"})
+
+
+def _changed(source: Sequence[Tag], target: Sequence[Tag], names: Iterable[str]) -> Defect | None:
+    names = frozenset(names)
+    expected = Counter(_without_attributes(tag) for tag in source if tag.name in names)
+    found = Counter(_without_attributes(tag) for tag in target if tag.name in names)
+    if missing := list(expected - found):
+        return Defect(f"The answer lacks {listed(missing)}.")
+    if added := list(found - expected):
+        return Defect(f"The answer has {listed(added)} more often than the source.")
+    return None
+
+
+def _without_attributes(tag: Tag) -> str:
+    slash, end = "/" * (tag.form == "close"), "/" * (tag.form == "empty")
+    return f"<{slash}{tag.name}{end}>"
+
+
+def _nests(tags: Iterable[Tag], names: Iterable[str]) -> bool:
+    names = frozenset(names)
+    return not pairs(tag for tag in tags if tag.name in names and tag.form != "empty")[1]
+
+
+def _attributes(
+    source: Sequence[Tag], target: Sequence[Tag], names: Iterable[str]
+) -> Defect | None:
+    names = frozenset(names)
+    expected, found = (
+        Counter(_without_read(tag.text) for tag in tags if tag.name in names)
+        for tags in (source, target)
+    )
+    missing = list(expected - found)
+    return Defect(f"The answer changes {listed(missing)}.") if missing else None
+
+
+def _without_read(tag: str) -> str:
+    return "".join(_READ.sub("", tag).split()).lower()
