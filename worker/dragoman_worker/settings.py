@@ -17,6 +17,7 @@ from pydantic_settings import SettingsConfigDict
 from dragoman_connections.groups import Group
 from dragoman_connections.settings import DragomanSettings
 from dragoman_schemas.jobs import OnFail, QualityLevel
+from dragoman_worker.recognition import recognized_profile
 
 _GPU: Final = re.compile(r"[0-9]+|(?:GPU|MIG)-[0-9A-Za-z/-]+")
 MOST_REPLICAS: Final = 64
@@ -59,11 +60,14 @@ class EngineSettings(Group):
 
     @model_validator(mode="before")
     @classmethod
-    def _profile_of_the_file(cls, given: Any) -> Any:
-        """Set `profile` to the name in `profile_file`, unless it is given."""
-        if not isinstance(given, dict) or given.get("profile") or not given.get("profile_file"):
+    def _profile_of_file_or_model(cls, given: Any) -> Any:
+        """Set `profile`, unless it is given, to the name in `profile_file`, or by the model's."""
+        if not isinstance(given, dict) or given.get("profile"):
             return given
-        name = _name_in(given["profile_file"])
+        if file := given.get("profile_file"):
+            name = _name_in(file)
+        else:
+            name = recognized_profile(str(given.get("model") or ""))
         return given if name is None else {**given, "profile": name}
 
     @field_validator("replicas", mode="before")

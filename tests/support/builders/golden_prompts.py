@@ -1,7 +1,8 @@
 """Segments for the pinned prompts of each profile, and the writer of their golden files.
 
 ``python tests/support/builders/golden_prompts.py NAME`` rewrites ``tests/data/prompts/NAME.json``
-for one profile. Read the difference before committing it.
+for one profile. Read the difference before committing it. `source` in a file says where the words
+of its prompts come from and when they were read there; it is written by hand, and kept.
 """
 
 from __future__ import annotations
@@ -75,6 +76,29 @@ SEGMENTS: Final[dict[str, dict[str, Any]]] = {
         "tokens": True,
         "protect": ["%s"],
     },
+    "tags": {
+        "text": "Press <g1>save</g1> now<x2/>.",
+        "target_lang": "de",
+        "source_lang": "en",
+    },
+    "tags of HTML": {
+        "text": 'Read our <a href="/terms">terms</a>.',
+        "target_lang": "zh-CN",
+        "source_lang": "en",
+    },
+    "tags and a term": {
+        "text": "Press <g1>save</g1> now.",
+        "target_lang": "de",
+        "source_lang": "en",
+        "glossary": {"save": "sichern"},
+    },
+    "tags and a context": {
+        "text": "Press <g1>save</g1> now.",
+        "target_lang": "de",
+        "source_lang": "en",
+        "context": "A dialog.",
+    },
+    "two paragraphs": {"text": "Hello!\n\nHow are you?", "target_lang": "fr", "source_lang": "en"},
     "correction": {
         "text": _TEXT,
         "target_lang": "de",
@@ -95,6 +119,8 @@ SEGMENTS: Final[dict[str, dict[str, Any]]] = {
     "pa-Arab": {"text": "Hello, world!", "target_lang": "pa-PK", "source_lang": "en"},
     "mn-Mong": {"text": "Hello, world!", "target_lang": "mn-Mong", "source_lang": "zh"},
     "yue": {"text": "Hello, world!", "target_lang": "yue-HK", "source_lang": "en-US"},
+    "mvf": {"text": "Hello, world!", "target_lang": "mvf", "source_lang": "zh"},
+    "eu": {"text": "Hello, world!", "target_lang": "eu", "source_lang": "es"},
     "language of few": {"text": "Hello, world!", "target_lang": "gd", "source_lang": "en"},
 }
 
@@ -116,13 +142,13 @@ def outcome(profile: Profile, segment: Segment) -> dict[str, Any]:
     return {**_described(rendering.prompt), "warnings": list(rendering.warnings)}
 
 
-def golden(profile: Profile) -> dict[str, Any]:
+def golden(profile: Profile, source: str) -> dict[str, Any]:
     """Return the content of the profile's file."""
     cases = [
         {"name": name, "segment": fields, **outcome(profile, segment_of(fields))}
         for name, fields in SEGMENTS.items()
     ]
-    return {"profile": profile.name, "cases": cases}
+    return {"profile": profile.name, "source": source, "cases": cases}
 
 
 def _described(prompt: Prompt) -> dict[str, Any]:
@@ -148,8 +174,11 @@ def _described(prompt: Prompt) -> dict[str, Any]:
 def main() -> None:
     """Write the files of the profiles named."""
     for name in sys.argv[1:]:
-        text = json.dumps(golden(get_profile(name)), ensure_ascii=False, indent=2) + "\n"
-        (FOLDER / f"{name}.json").write_text(text, encoding="utf-8")
+        path = FOLDER / f"{name}.json"
+        given = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        content = golden(get_profile(name), given.get("source", ""))
+        text = json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

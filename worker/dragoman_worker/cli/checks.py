@@ -17,6 +17,8 @@ from dragoman_worker.kafka.inspection import COMPACTED, inspection
 from dragoman_worker.kafka.rights import TopicRights
 from dragoman_worker.kafka.topics import problem_of
 from dragoman_worker.prompts.chooser import profiles_of
+from dragoman_worker.prompts.table import PROFILES
+from dragoman_worker.recognition import recognized_profile
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores.memory_check import memory_problem
 from dragoman_worker.stores.redis import RedisStore
@@ -51,7 +53,10 @@ def _profile(settings: WorkerSettings) -> Finding:
         profiles_of(settings.engine)
     except SettingsError as error:
         return Finding("profile", "bad", str(error))
-    return Finding("profile", "ok", settings.engine.profile)
+    profile, asked = settings.engine.profile, recognized_profile(settings.engine.model or "")
+    if asked is None or asked == profile or profile not in PROFILES:
+        return Finding("profile", "ok", profile)
+    return Finding("profile", "warn", f"{profile}; by its name the model is one for {asked}")
 
 
 def _replicas(settings: WorkerSettings) -> Finding:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
+from dragoman_text.inline import find_tags
 from dragoman_worker.ports import Prompt
 
 if TYPE_CHECKING:
@@ -46,7 +47,10 @@ class Segment(NamedTuple):
 
 
 def is_usual(segment: Segment) -> bool:
-    """Return whether nothing but its languages and register steers the segment."""
+    """Return whether nothing but its languages and register steers the segment.
+
+    Tags do: some cards have another prompt for a text with markup.
+    """
     return not (
         segment.context
         or segment.glossary
@@ -54,6 +58,7 @@ def is_usual(segment: Segment) -> bool:
         or segment.instructions
         or segment.tokens
         or segment.correction
+        or find_tags(segment.text)
     )
 
 

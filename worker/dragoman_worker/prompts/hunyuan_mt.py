@@ -8,12 +8,18 @@ from types import MappingProxyType
 from typing import Final
 
 from dragoman_worker.ports import Message, Prompt
-from dragoman_worker.prompts import names, steering
+from dragoman_worker.prompts import names, steering, tag_names
 from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, Steering
 from dragoman_worker.prompts.cleaning import cleaned
 from dragoman_worker.prompts.hy_mt2 import LANGUAGES
 
 _SAMPLING: Final = ProfileSampling(temperature=0.7, top_p=0.6, top_k=20, repetition_penalty=1.05)
+_FORMATTED: Final = (
+    "将以下<source></source>之间的文本翻译为{target}，注意只需要输出翻译后的结果，不要额外解释，"
+    "原文中的<sn></sn>标签表示标签内文本包含格式信息，需要在译文中相应的位置尽量保留该标签。"
+    "输出格式为：<target>str</target>\n\n<source>{text}</source>"
+)
+"""The prompt for formatted text of HY-MT1.5, whose tags are ``<s1>`` … ``</s1>``."""
 _ENGLISH: Final = "Translate the following segment into"
 _CHINESE_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -64,7 +70,8 @@ class HunyuanMt:
     """Hunyuan-MT 7B: a Chinese prompt to and from Chinese, an English one for other pairs.
 
     No system message. The sampling is the card's. A source that was neither given nor detected
-    counts as not Chinese.
+    counts as not Chinese. HY-MT1.5 has a prompt for formatted text, `formatted`: a document's tags
+    have the names that it knows there, and get their own back in the answer.
     """
 
     name: str = "hunyuan-mt"
@@ -76,6 +83,7 @@ class HunyuanMt:
     sampling: ProfileSampling = _SAMPLING
     max_source_tokens: int | None = None
     max_source_sentences: int | None = None
+    formatted: bool = False
     chinese: str = "把下面的文本翻译成{target}，不要额外解释。\n\n{text}"
 
     def render(self, segment: Segment) -> Rendering:
@@ -89,8 +97,9 @@ class HunyuanMt:
         return Rendering(prompt, steering.warnings(self, segment) + lost)
 
     def clean(self, text: str, source: str | None = None) -> str:
-        """Remove wrappers and introductions from the output."""
-        return cleaned(text, source)
+        """Remove wrappers and introductions from the output, and give tags their names back."""
+        text = cleaned(text, source)
+        return tag_names.restored(text, source) if self.formatted and source else text
 
 
 def _request(profile: HunyuanMt, segment: Segment) -> str:
@@ -99,6 +108,8 @@ def _request(profile: HunyuanMt, segment: Segment) -> str:
     target, text = _chinese_name(segment.target_lang), segment.text
     if context or terms:
         return _guided(target, text, context, terms)
+    if profile.formatted and (renamed := tag_names.renamed(text)) is not None:
+        return _FORMATTED.format(target=target, text=renamed)
     if "zh" in {names.base_of(tag) for tag in (segment.target_lang, segment.source_lang) if tag}:
         return profile.chinese.format(target=target, text=text)
     name = names.distinct_name(segment.target_lang)
@@ -134,5 +145,6 @@ HY_MT1_5: Final = HunyuanMt(
     name="hy-mt1.5",
     models="HY-MT1.5 1.8B, 7B (Tencent)",
     takes=frozenset(("context", "glossary", "do_not_translate")),
+    formatted=True,
     chinese="将以下文本翻译为{target}，注意只需要输出翻译后的结果，不要额外解释：\n\n{text}",
 )

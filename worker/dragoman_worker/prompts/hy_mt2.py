@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from dragoman_text.inline import find_tags
 from dragoman_worker.ports import Message, Prompt
 from dragoman_worker.prompts import names, steering
 from dragoman_worker.prompts.base import (
@@ -26,20 +27,35 @@ _DELIMITERS: Final = (
     "You must retain the exact same number of delimiters in the translation. Strictly do not omit, "
     "escape, or translate these symbols, and pay close attention to their placement."
 )
+_STRUCTURED: Final = """\
+### Task
+Translate the user-facing text within the following HTML data into {target}.
+
+### Strict Rules
+1. Structure Preservation: You MUST preserve the original HTML data structure, nesting, hierarchy, \
+and indentation exactly as they are.
+2. Selective Translation: Translate ONLY the visible, user-facing text content/values.
+3. Strict Non-Translation: NEVER translate or alter code tags, keys, properties, object names, or \
+variable placeholders. Leave them exactly in their original English/code form.
+
+### Source Data
+{text}"""
+"""HTML is one of the four formats of the model's benchmark; a document's tags are of its form."""
 _BACKGROUND: Final = "taking the provided background information into consideration"
 
 
 @dataclass(frozen=True, slots=True)
 class HyMt2:
-    """Hy-MT2: terms, context, style and preferences have one task prompt each.
+    """Hy-MT2: terms, context, style, preferences and markup have one task prompt each.
 
     A single one is rendered exactly as on the card; several are joined in the order background,
-    terms, task. A word not to be translated is a term that translates to itself. The sampling is
-    the card's for 1.8B and 7B. The source language is never named.
+    terms, task. A word not to be translated is a term that translates to itself. A text with tags
+    is structured data, unless background, style or preferences ask for another task; tokens are
+    delimiters. The sampling is the card's for 1.8B and 7B. The source language is never named.
     """
 
     name: str = "hy-mt2"
-    models: str = "Hy-MT2 1.8B, 7B, 30B-A3B (Tencent)"
+    models: str = "Hy-MT2 1.8B, 7B (Tencent)"
     licence: str = "Apache-2.0"
     takes: frozenset[Steering] = ALL_STEERING
     needs_source: bool = False
@@ -102,6 +118,8 @@ def _task(segment: Segment) -> str:
         )
     if register:
         return f"Please translate the following text into {target}.{style}:\n\n{text}"
+    if find_tags(text):
+        return _STRUCTURED.format(target=target, text=text)
     verb = "must ONLY" if _terms(segment) else "should only"
     return (
         f"Translate the following text into {target}. Note that you {verb} output the "
@@ -128,3 +146,8 @@ def _tasks(segment: Segment) -> list[str]:
 
 
 HY_MT2: Final = HyMt2()
+HY_MT2_30B: Final = HyMt2(
+    name="hy-mt2-30b",
+    models="Hy-MT2 30B-A3B (Tencent)",
+    sampling=replace(_SAMPLING, top_p=1.0, top_k=-1, repetition_penalty=1.0),
+)

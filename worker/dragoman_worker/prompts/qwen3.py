@@ -20,13 +20,13 @@ from dragoman_worker.prompts.instructed import request
 
 # The cards' values without thinking. The generation_config.json beside the weights has those for
 # thinking; the engines do not read it. Qwen3's card allows a presence penalty of 0 to 2 against
-# endless repetition and warns of mixed languages; Qwen3.5's recommends 1.5.
+# endless repetition and warns of mixed languages; those of 3.5, 3.6 and 3.8 recommend 1.5.
 _SAMPLING: Final = ProfileSampling(temperature=0.7, top_p=0.8, top_k=20)
 
 
 @dataclass(frozen=True, slots=True)
 class Qwen3:
-    """Qwen3 and Qwen3.5 without thinking. One user message."""
+    """Qwen3, and Qwen3.5 and later, without thinking. One user message."""
 
     name: str = "qwen3"
     models: str = "Qwen3 (Alibaba)"
@@ -55,6 +55,6 @@ class Qwen3:
 QWEN3: Final = Qwen3()
 QWEN3_5: Final = Qwen3(
     name="qwen3.5",
-    models="Qwen3.5 and later (Alibaba)",
+    models="Qwen3.5, 3.6, 3.8 and later (Alibaba)",
     sampling=replace(_SAMPLING, presence_penalty=1.5),
 )

@@ -52,7 +52,7 @@ class SeedX:
         warnings = (
             *steering.warnings(self, segment),
             *steering.variant_warning(self, segment),
-            *_simplified_only(segment),
+            *steering.simplified_only(self, segment),
         )
         return Rendering(prompt, warnings)
 
@@ -64,13 +64,6 @@ class SeedX:
 def _name(tag: str) -> str:
     """Return the language name; the model has one name for all Chinese."""
     return "Chinese" if names.base_of(tag) == "zh" else names.plain_name(tag)
-
-
-def _simplified_only(segment: Segment) -> tuple[str, ...]:
-    tag = segment.target_lang
-    if names.base_of(tag) != "zh" or names.script_of(tag) != "Hant":
-        return ()
-    return (f"target_lang: profile seed-x writes simplified characters only, not {tag}.",)
 
 
 SEED_X: Final = SeedX()

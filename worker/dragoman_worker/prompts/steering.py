@@ -57,6 +57,14 @@ def variant_warning(profile: Profile, segment: Segment) -> tuple[str, ...]:
     return (warning,)
 
 
+def simplified_only(profile: Profile, segment: Segment) -> tuple[str, ...]:
+    """Return a sentence if traditional characters are wanted of a model with one name, Chinese."""
+    tag = segment.target_lang
+    if names.base_of(tag) != "zh" or names.script_of(tag) != "Hant":
+        return ()
+    return (f"target_lang: profile {profile.name} writes simplified characters only, not {tag}.",)
+
+
 def require_languages(profile: Profile, segment: Segment) -> None:
     """Raise UnsupportedLanguage unless the profile supports the segment's languages."""
     if profile.needs_source and segment.source_lang is None:

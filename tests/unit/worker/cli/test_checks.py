@@ -38,6 +38,23 @@ def test_the_engines_that_run_would_start_are_reported(
 
 
 @pytest.mark.parametrize(
+    ("engine", "status", "word"),
+    [
+        ({"model": "tencent/Hy-MT2-30B-A3B"}, "ok", "hy-mt2-30b"),
+        ({"model": "tencent/Hy-MT2-30B-A3B", "profile": "hy-mt2"}, "warn", "hy-mt2-30b"),
+        ({"model": "/models/translator", "profile": "qwen3"}, "ok", "qwen3"),
+        ({"model": "Qwen/Qwen3-8B", "profile": "nope"}, "bad", "nope"),
+    ],
+)
+def test_a_profile_of_another_family_than_the_models_is_a_warning(
+    engine: dict[str, object], status: str, word: str
+) -> None:
+    finding = checks._profile(settings(**engine))
+    assert finding.status == status
+    assert word in finding.detail
+
+
+@pytest.mark.parametrize(
     ("partitions", "retention_ms", "status", "words"),
     [
         (3, None, "ok", "3 partitions"),

@@ -52,8 +52,8 @@ def test_a_model_without_a_chat_template_ends_the_start_with_the_remedy() -> Non
         check_profiles(settings("hy-mt2"), tokenizer)
     assert str(refused.value) == (
         "engine.profile: hy-mt2 does not work with this model, which has no chat template; add "
-        "chat_template.jinja to its folder, or choose a profile for completions (demo, milmmt and "
-        "seed-x, or an own one)"
+        "chat_template.jinja to its folder, or choose a profile for completions (demo, gemmax2, "
+        "milmmt and seed-x, or an own one)"
     )
     check_profiles(settings("demo"), tokenizer)
 

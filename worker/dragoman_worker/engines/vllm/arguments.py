@@ -107,7 +107,8 @@ def defaults(device: Device, options: dict[str, Any]) -> dict[str, Any]:
     values: dict[str, Any] = {
         "max_num_seqs": min(seqs, _count(options.get("max_num_batched_tokens"), seqs)),
         "max_num_batched_tokens": max(tokens, _count(options.get("max_num_seqs"), tokens)),
-        # All sampling is explicit: a generation_config.json in the model's folder is ignored.
+        # All sampling is explicit: of a generation_config.json beside the weights vLLM then reads
+        # the end tokens alone.
         "generation_config": "vllm",
         "disable_log_stats": False,
         "enable_log_requests": False,

@@ -16,7 +16,7 @@ from dragoman_worker.settings import EngineSettings
 
 _TEXT: Final = "Good morning!"
 _LETTERS: Final = "Goodmorning"
-_COMPLETIONS: Final = "demo, milmmt and seed-x"
+_COMPLETIONS: Final = "demo, gemmax2, milmmt and seed-x"
 _NO_TEMPLATE: Final = "chat_template"
 
 
