@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
@@ -22,6 +23,9 @@ _SAME: Final[Mapping[str, str]] = {
 
 _LISTED_AS: Final[Mapping[str, str]] = {"nb": "no", "no": "nb"}
 """Norwegian in most lists means Bokmal; Nynorsk is another written language."""
+
+_BANGLA: Final = re.compile(r"\bBangla\b")
+"""The name that Unicode gives to `bn`; every model card says Bengali."""
 
 
 def tags(listing: str) -> frozenset[str]:
@@ -62,7 +66,7 @@ def english_name(tag: str) -> str:
     """Return ``Portuguese (Portugal)`` for ``pt-PT``, ``Chinese (Traditional)`` for ``zh-TW``."""
     if base_of(tag) == "zh":
         return "Chinese (Traditional)" if script_of(tag) == "Hant" else "Chinese (Simplified)"
-    return Language.get(tag).display_name("en")
+    return _BANGLA.sub("Bengali", Language.get(tag).display_name("en"))
 
 
 @lru_cache(maxsize=4096)
@@ -70,7 +74,7 @@ def plain_name(tag: str) -> str:
     """Return the name without region: ``de-AT`` -> ``German``; Chinese keeps its script."""
     if base_of(tag) == "zh":
         return english_name(tag)
-    return Language.get(tag).language_name("en")
+    return _BANGLA.sub("Bengali", Language.get(tag).language_name("en"))
 
 
 @lru_cache(maxsize=4096)
@@ -83,11 +87,12 @@ def distinct_name(tag: str) -> str:
     if base_of(tag) == "zh":
         return english_name(tag)
     language = Language.get(tag)
-    return Language.make(
+    told = Language.make(
         language=language.language,
         script=script_of(tag) if unusual_script(tag) else None,
         territory=language.territory if unusual_region(tag) or tag == "pt-BR" else None,
-    ).display_name("en")
+    )
+    return _BANGLA.sub("Bengali", told.display_name("en"))
 
 
 @lru_cache(maxsize=4096)

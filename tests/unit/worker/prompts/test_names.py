@@ -26,6 +26,9 @@ from dragoman_worker.prompts import names
         ("yue", "Cantonese"),
         ("sr-Latn", "Serbian (Latin)"),
         ("fil", "Filipino"),
+        ("bn", "Bengali"),
+        ("bn-BD", "Bengali (Bangladesh)"),
+        ("en-BD", "English (Bangladesh)"),
     ],
 )
 def test_a_tag_has_an_english_name(tag: str, expected: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from typing import Any
 
 import pytest
@@ -604,6 +605,59 @@ def test_a_family_has_the_languages_of_its_card(name: str, count: int, some: str
     assert languages is not None
     assert len(languages) == count
     assert all(names.listed(tag, languages) for tag in some.split())
+
+
+CARD_NAMES = {
+    "hy-mt2": (
+        "Chinese, English, French, Portuguese, Spanish, Japanese, Turkish, Russian, Arabic, "
+        "Korean, Thai, Italian, German, Vietnamese, Malay, Indonesian, Filipino, Hindi, "
+        "Traditional Chinese, Polish, Czech, Dutch, Khmer, Burmese, Persian, Gujarati, Urdu, "
+        "Telugu, Marathi, Hebrew, Bengali, Tamil, Ukrainian, Tibetan, Kazakh, Mongolian, Uyghur, "
+        "Cantonese"
+    ),
+    "milmmt": (
+        "Arabic, Azerbaijani, Bulgarian, Bengali, Catalan, Czech, Danish, German, Greek, English, "
+        "Spanish, Persian, Finnish, French, Hebrew, Hindi, Croatian, Hungarian, Indonesian, "
+        "Italian, Japanese, Kazakh, Khmer, Korean, Lao, Malay, Burmese, Norwegian, Dutch, Polish, "
+        "Portuguese, Romanian, Russian, Slovak, Slovenian, Swedish, Tamil, Thai, Tagalog, Turkish, "
+        "Urdu, Uzbek, Vietnamese, Cantonese, Chinese (Simplified), Chinese (Traditional)"
+    ),
+    "gemmax2": (
+        "Arabic, Bengali, Czech, German, English, Spanish, Persian, French, Hebrew, Hindi, "
+        "Indonesian, Italian, Japanese, Khmer, Korean, Lao, Malay, Burmese, Dutch, Polish, "
+        "Portuguese, Russian, Thai, Tagalog, Turkish, Urdu, Vietnamese, Chinese"
+    ),
+    "lmt-60": (
+        "Arabic, English, Spanish, German, French, Italian, Japanese, Dutch, Polish, Portuguese, "
+        "Russian, Turkish, Chinese, Bulgarian, Bengali, Czech, Danish, Modern Greek, Persian, "
+        "Finnish, Hindi, Hungarian, Indonesian, Korean, Norwegian Bokmål, Romanian, Slovak, "
+        "Swedish, Thai, Ukrainian, Vietnamese, Amharic, Azerbaijani, Tibetan, Modern Hebrew, "
+        "Croatian, Armenian, Icelandic, Javanese, Georgian, Kazakh, Central Khmer, Kirghiz, Lao, "
+        "Inner Mongolian, Marathi, Malay, Burmese, Nepali, Pashto, Sinhala, Swahili, Tamil, "
+        "Telugu, Tajik, Tagalog, Uighur, Urdu, Uzbek, Yue Chinese"
+    ),
+    "rosetta": (
+        "Arabic, Bulgarian, Chinese, Czech, Danish, Dutch, English, Finnish, French, German, "
+        "Greek, Gujarati, Hebrew, Hindi, Hungarian, Indonesian, Italian, Japanese, Korean, "
+        "Persian, Polish, Portuguese, Romanian, Russian, Slovak, Spanish, Swedish, Tagalog, "
+        "Thai, Turkish, Ukrainian, Vietnamese"
+    ),
+}
+INTO = re.compile(r"(?:into|to) ([A-Z][^.:\n]*?)[.:\n]")
+
+
+@pytest.mark.parametrize("name", sorted(CARD_NAMES))
+def test_languages_have_the_names_of_the_card(name: str) -> None:
+    profile = get_profile(name)
+    tags = [*(profile.languages or ()), *(["zh-Hant"] if name in {"hy-mt2", "milmmt"} else [])]
+    shown = set()
+    for tag in tags:
+        prompt = profile.render(Segment("x", tag, "en")).prompt
+        asked = prompt.completion or str(prompt.messages[0].content)
+        found = INTO.search(asked)
+        assert found is not None
+        shown.add(found[1])
+    assert shown == set(CARD_NAMES[name].split(", "))
 
 
 def test_the_demo_lists_its_five_languages_in_the_refusal() -> None:
