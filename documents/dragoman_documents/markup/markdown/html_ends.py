@@ -1,4 +1,4 @@
-"""Where blocks of HTML end: CommonMark reads a heading or a list behind them as HTML."""
+"""Where blocks of HTML end: for CommonMark only at a blank line, for others at the end of a tag."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from dragoman_documents.markup.markdown.masks import Masks
+from dragoman_documents.markup.sites import Dialect, Site
 
+_ENDING: Final[frozenset[Dialect]] = frozenset({"python-markdown", "kramdown", "pandoc", "mdx"})
+"""Dialects in which the end of an element ends its block. In the others, which follow CommonMark, a
+heading or a list right behind it is a part of the block, and shown as it is spelled."""
 _NAMES: Final = (
     "address|article|aside|blockquote|center|dd|details|dialog|dir|div|dl|dt|fieldset|figcaption"
     "|figure|footer|form|h[1-6]|header|li|main|menu|nav|ol|p|section|summary|table|tbody|td|tfoot"
@@ -25,13 +29,14 @@ _CLOSED: Final = re.compile(
 become code."""
 
 
-def end_html(masks: Masks, code: Sequence[tuple[int, int]]) -> None:
-    """End a block of HTML before a heading or a list, as other programs than CommonMark do.
+def end_html(masks: Masks, code: Sequence[tuple[int, int]], site: Site) -> None:
+    """End a block of HTML before a heading or a list, if the site does or if nothing names it.
 
     The last character of its line becomes a break for the parser, and the break behind it a
     blank line.
     """
-    if _LIKELY.search(masks.source) is None:
+    ends = not site.name or site.dialect in _ENDING
+    if not ends or _LIKELY.search(masks.source) is None:
         return
     ranges = iter([*sorted(code), (len(masks.text), len(masks.text))])
     start, end = next(ranges)

@@ -47,7 +47,7 @@ def masked(source: bytes, behind: int, site: Site, *, mdx: bool) -> Masks:
     elif b"{{" in source or b"{%" in source:
         _hide_templates(masks, blocks.code, site)
     if not mdx:
-        end_html(masks, blocks.code)
+        end_html(masks, blocks.code, site)
     Inlines(masks, site, mdx=mdx).hide()
     masks.finish()
     return masks

@@ -206,7 +206,9 @@ def _joined(tokens: list[Token], kinds: dict[int, Mark]) -> list[Token]:
         if mark is not None and mark.kind == "line":
             token = token._replace(kind="line")  # noqa: PLW2901  it is joined as one
         if before is not None and _stay_lines(before, token):
-            made[-1] = Token("line", before.start, token.end)
+            # with the blanks in front of a break, which the parser has in no token
+            start = made[-2].end if len(made) > 1 else before.start
+            made[-1] = Token("line", start, token.end)
             continue
         if before is not None and before.end == token.start and before.kind in ("single", "close"):
             behind = mark is not None and mark.kind == "after" and not before.text

@@ -458,6 +458,9 @@ def test_text_that_the_site_does_not_choose_is_a_remark(
         (None, '```admonish note "A title"\nBody\n```\n', ["A title", "Body"]),
         (None, '~~~admonish "A title"\nBody\n~~~\n', ["A title", "Body"]),
         ("obsidian", "See [[Page|label]] now.\n", ["See <g1>label</g1> now."]),
+        # lines of other syntax that continue a paragraph, with blanks in front of them
+        ("mdbook", "w:32 \n      <<< a\na b<div>c\n", ["w:32<x1/>a b<x2/>c"]),
+        ("vitepress", "> a \n>       <<< a \n> `b` c\n", ["a<x1/><x2/> c"]),
         # tags of Vue
         ("vitepress", '<button @click="count++">Click me</button>\n', ["Click me"]),
         (
@@ -483,6 +486,10 @@ def test_text_that_the_site_does_not_choose_is_a_remark(
         # headings and lists behind the end of an element, and Markdown in elements
         ("jekyll", "<div>\na\n</div>\n## B c\n- d e\n- f\n", ["a", "B c", "d e", "f"]),
         (None, "<p>a b</p>\n1. c\n2. d\n</div>\n", ["a b", "c", "d"]),
+        ("quarto", "<div>\na\n</div>\n## B *c*\n", ["a", "B <g1>c</g1>"]),
+        # which CommonMark reads as a part of the block: remark, Hugo and markdown-it show the `##`
+        ("github", "<div>\na\n</div>\n## B *c*\n", ["a", "## B *c*"]),
+        ("hugo", "<p>a b</p>\n- c d\n", ["a b", "- c d"]),
         ("mkdocs", "<ul>\n<li>a</li>\n</ul>\n# B\n    <p>c d</p>\n", ["a", "# B", "c d"]),
         (
             "jekyll",
