@@ -220,12 +220,11 @@ class _Splicing:
 
     def _codes(self, index: int, slot: Slot) -> Sequence[InlineCode]:
         """Return the codes of a unit with their titles translated; a copy has no titles."""
-        codes = self.segments[index].codes
         contents = [
             (title, "" if self.bilingual else self._title(title.index)) for title in slot.titles
         ]
-        changed = with_titles((title, text) for title, text in contents if text is not None)
-        return [_with_titles(code, changed) for code in codes] if changed else codes
+        changed = ((title, text) for title, text in contents if text is not None)
+        return with_titles(self.segments[index].codes, changed)
 
 
 def _before(unit: Unit) -> bytes:
@@ -257,13 +256,6 @@ def _delimits(unit: Unit, source: bytes, content: str) -> bool:
         or (equal and is_punctuation(outer))
         for at, outer in ((0, before), (-1, after))
     )
-
-
-def _with_titles(code: InlineCode, changed: Mapping[str, str]) -> InlineCode:
-    code = code._replace(opening=changed.get(code.opening, code.opening))
-    if code.closing is not None:
-        code = code._replace(closing=changed.get(code.closing, code.closing))
-    return code
 
 
 CODECS: Final[Mapping[str, Codec]] = {

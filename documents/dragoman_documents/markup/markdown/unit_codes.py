@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -34,17 +35,33 @@ class InnerTitle:
     index: int
     """Of its own segment."""
     code: str
+    number: int
+    """Of its code among the equal ones of the unit, from 1."""
     start: int
     end: int
 
 
-def with_titles(changed: Iterable[tuple[InnerTitle, str]]) -> dict[str, str]:
-    """Return markup with other titles, by the markup; it may have several of them."""
-    made: dict[str, str] = {}
+def with_titles(
+    codes: Sequence[InlineCode], changed: Iterable[tuple[InnerTitle, str]]
+) -> Sequence[InlineCode]:
+    """Return the codes of a unit with other titles; a code may have several of them."""
+    made: dict[tuple[str, int], str] = {}
     for title, text in sorted(changed, key=lambda each: each[0].start, reverse=True):
-        code = made.get(title.code, title.code)
-        made[title.code] = code[: title.start] + text + code[title.end :]
-    return made
+        key = title.code, title.number
+        code = made.get(key, title.code)
+        made[key] = code[: title.start] + text + code[title.end :]
+    if not made:
+        return codes
+    seen = Counter[str]()
+
+    def other(raw: str) -> str:
+        seen[raw] += 1
+        return made.get((raw, seen[raw]), raw)
+
+    return [
+        each._replace(opening=other(each.opening), closing=each.closing and other(each.closing))
+        for each in codes
+    ]
 
 
 def text_and_codes(tokens: Sequence[Token], source: bytes) -> tuple[str, tuple[InlineCode, ...]]:
@@ -94,26 +111,26 @@ def _closings(tokens: Sequence[Token], source: bytes) -> dict[int, str]:
 def inner_titles(
     unit: Unit, within: Iterable[Title], first: int, source: bytes
 ) -> Iterator[InnerTitle]:
-    tokens = iter(unit.tokens)
-    token = next(tokens)
+    """Yield the titles of a unit in their order; `first` is the number of their first segment."""
+    tokens, seen = iter(unit.tokens), Counter[bytes]()
+    end, start, raw = -1, 0, b""
     for index, title in enumerate(within, first):
-        while token.end <= title.end:
-            token = next(tokens)
-        start = len(source[token.start : title.start].decode())
-        code = source[token.start : token.end].decode()
-        yield InnerTitle(index, code, start, start + len(source[title.start : title.end].decode()))
+        while end <= title.end:
+            _, start, end, _ = next(tokens)
+            raw = source[start:end]
+            seen[raw] += 1
+        at = len(source[start : title.start].decode())
+        behind = at + len(source[title.start : title.end].decode())
+        yield InnerTitle(index, raw.decode(), seen[raw], at, behind)
 
 
-def digestible(codes: Iterable[InlineCode], inner: Iterable[InnerTitle]) -> str:
+def digestible(codes: Sequence[InlineCode], inner: Iterable[InnerTitle]) -> str:
     """Return the codes in an order of their own, each in one of its spellings, without titles."""
-    bare = with_titles((title, "") for title in inner)
     spellings: list[str] = []
-    for code in codes:
-        opening = _CANONICAL.get(code.opening, code.opening)
-        if code.closing is not None:
-            closing = _CANONICAL.get(code.closing, code.closing)
-            spellings.append(f"{bare.get(opening, opening)}\0{bare.get(closing, closing)}")
-        elif not LOOKALIKE.fullmatch(opening.removeprefix("\\")):
-            single = bare.get(opening, opening)
+    for opening, closing in with_titles(codes, ((title, "") for title in inner)):
+        single = _CANONICAL.get(opening, opening)
+        if closing is not None:
+            spellings.append(f"{single}\0{_CANONICAL.get(closing, closing)}")
+        elif not LOOKALIKE.fullmatch(single.removeprefix("\\")):
             spellings.append(_IN_ANGLES.sub(r"\1", single) if "<" in single else single)
     return "\0\0".join(sorted(spellings))

@@ -189,6 +189,15 @@ def test_markup_around_a_whole_text_is_not_a_tag() -> None:
     )
 
 
+def test_each_of_equal_tags_has_the_translation_of_its_own_title() -> None:
+    document = "[a](u 'Go') and ![a](u 'Go') <br title='Go'><br title='Go'>\n"
+    assert texts(document) == ["Go", "Go", "Go", "Go", "<g1>a</g1> and <g2>a</g2> <x3/><x4/>"]
+    text = "<g1>b</g1> und <g2>b</g2> <x3/><x4/>"
+    assert spliced(document, "Eins", "Zwei", "Drei", "Vier", text) == (
+        "[b](u 'Eins') und ![b](u 'Zwei') <br title='Drei'><br title='Vier'>\n"
+    )
+
+
 def test_a_link_by_its_text_gets_its_label() -> None:
     document = "See [the guide] and [more][].\n\n[faq]\n\n[the guide]: a\n[more]: b\n[faq]: c\n"
     assert spliced(document, "Siehe <g1>Anleitung</g1> und <g2>mehr</g2>.", "Fragen") == (
