@@ -111,7 +111,9 @@ def checked(codec: Codec, data: bytes, path: Path, options: Options = OPTIONS) -
         return error.reason
     except SkeletonDiffers as error:
         return _found("skeleton differs", path, str(error))
-    except Exception:  # noqa: BLE001  any other exception is what is looked for
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001  any other is looked for; the panic of a parser is no Exception
         return _found("exception", path, traceback.format_exc())
 
 

@@ -16,12 +16,14 @@ from dragoman_documents.references import reference
 _SYNTAX: Final = re.compile(
     r"\\(?=[!-/:-@\[-`{-~]|\Z)|(?<!\s)\*|\*(?!\s)|\[(?=[\[^@!]|[ xX]\][ \t]|-@)|\](?=[(\[{:]|\Z)"
     r"|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?]|\Z)|&(?=#?[0-9A-Za-z]{1,40};)"
-    r"|:(?=//)|(?<![\w:/]):(?=[A-Za-z+\-][\w+\-]*:)|\$(?=\{)|%(?=%)|\^(?=\[|[^\s^]+\^)"
+    r"|:(?=//)|(?<![0-9A-Za-z_:/]):(?=[A-Za-z+\-][\w+\-]*:)|\$(?=\{)|%(?=%)|\^(?=\[|[^\s^]+\^)"
     r"|\{(?=[{%*!]|[ ]?[#.:]|[^{}=]*=|[A-Za-z][\w:+\-]*\}\Z)"
 )
 _SYNTAX_MDX: Final = re.compile(_SYNTAX.pattern + r"|<(?!\s)|[{}]")
 _PAIRED: Final = "`~$"
 """Characters that are syntax only if there are several."""
+_FORMULA: Final = re.compile(r"\[(?=.{0,400}?(?:\^|[A-Za-z]_[A-Za-z0-9{]|\\[A-Za-z]))")
+"""A bracket that would begin a formula with a backslash in front of it."""
 _BRACKETED: Final = re.compile(r"\[([^\[\]]+)\]")
 _LINE_START: Final = re.compile(
     r"(?P<mark>#{1,6}(?=[ \t]|\Z)|[>=:{|]|!!!|\?\?\?|%(?=[% \t])|[-+*](?=[ \t\-+=8*\[]|\Z)|;(?=-)"
@@ -97,6 +99,9 @@ def _escapes(
     before = parts[index - 1] if index else None
     after = parts[index + 1] if index + 1 < len(parts) else None
     found = {place: _escape(text[place], around) for place in _syntax(text, around, paired, labels)}
+    if "]" in text:
+        begun = (match.start() for match in _FORMULA.finditer(text))
+        found |= {place: reference("[") for place in begun if place in found}
     if after is not None and text.endswith("!") and after.raw.startswith("["):
         found[len(text) - 1] = "\\!"
     if before is not None and before.raw.endswith("]") and text[0] in ":(":

@@ -22,7 +22,7 @@ _LIKELY: Final = re.compile(rb"</[A-Za-z1-6]+>[ \t]*\r?\n[ >]*[#*+0-9\-]")
 _CLOSED: Final = re.compile(
     rf"^[ \t>]*(?=</?(?:{_NAMES})[\s>])[^\n]*</(?:{_NAMES})(?P<end>>)[ \t]*\r?\n"
     r"(?=[ ]{0,3}(?:>[ ]?)*[ ]{0,3}(?:#{1,6}[ \t]|[-*+][ \t]+\S|[0-9]{1,9}[.)][ \t]+\S))"
-    r"(?!(?:[ \t]*[^\s][^\n]*\n){1,40}(?:[ ]{4}|\t)[ \t]*<)".encode(),
+    r"(?!(?:[ \t]*[^\s][^\n]*\n){1,40}(?:[ ]{4}|\t)[ \t]*<[a-z/!])".encode(),
     re.IGNORECASE | re.MULTILINE,
 )
 """The end of an element in front of a heading or a list. Lines that are indented further would

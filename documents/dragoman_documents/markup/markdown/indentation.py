@@ -12,25 +12,25 @@ from typing import Final
 
 from dragoman_documents.markup.markdown.events import Block, IndentedCode, Parsed, parsed
 from dragoman_documents.markup.markdown.masks import Masks
+from dragoman_documents.markup.markdown.tables import begin_table
 
 _CODE_INDENT: Final = 4
 _DEEP: Final = re.compile(rb"\n {4,}\S")
-_SEPARATOR: Final = rb"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*+\|?[ \t]*\r?(?=\n|\Z)"
 _LINES: Final = re.compile(
     rb"(?P<break>\A|\r?\n)(?P<line>(?P<indent> *)"
-    rb"(?:(?P<tag>#[ #]*(?=\r?\n|\Z))|(?P<block>[-*+>][ ]|[0-9]{1,9}[.)][ ]|`{3}|~{3}|#)"
-    rb"|(?P<separator>(?=[^\r\n]*\|)" + _SEPARATOR + rb"))?"
+    rb"(?:(?P<tag>#[ #]*(?=\r?\n|\Z))|(?P<block>[-*+>][ ]|[0-9]{1,9}[.)][ ]|`{3}|~{3}|#))?"
     rb"[^\r\n]*)"
 )
 _STARTS: Final = re.compile(
     rb"(?P<fence>`{3,}(?=[^`\r\n]*(?:[\r\n]|\Z))|~{3,})|[-*+>][ \t]|[0-9]{1,9}[.)][ \t]|#{1,6}[ \t]"
-    rb"|(?P<separator>(?=[^\r\n]*\|)" + _SEPARATOR + rb")"
 )
-"""What begins a block, or continues a table, behind a line of text."""
+"""What begins a block behind a line of text."""
 _INTERRUPTING: Final = re.compile(
     rb"\n(?P<indent>[ \t]+)(?=[-*+][ \t]+[^ \t\r\n]|1[.)][ \t]+[^ \t\r\n]|>|#{1,6}[ \t]|`{3}|~{3})"
 )
 """A line that begins a block behind a line of text."""
+_ADJOINING: Final = re.compile(rb"[ \t]*\r?\n?[ \t>]*")
+"""What is between lines of two blocks of which the second could continue the first."""
 _TAG: Final = (b"<", b"{")
 _MOST_PASSES: Final = 8
 
@@ -45,28 +45,29 @@ def outdent(text: bytearray, code: Sequence[tuple[int, int]]) -> None:
         return
     fenced = iter([*sorted(code), (len(text), len(text))])
     fence = next(fenced)
-    base, awaited, is_free, in_table, is_head = 0, False, True, False, False
+    base, awaited, is_free, in_table, head = 0, False, True, False, b""
     for line in list(_LINES.finditer(bytes(text))):
         start, width = line.start("line"), len(line["indent"])
         while start >= fence[1] and fence[0] < len(text):
             fence = next(fenced)
-        if not line["line"].strip():
-            is_free, in_table, is_head = True, False, False
+        cells = line["line"].strip()
+        if not cells:
+            is_free, in_table, head = True, False, b""
             continue
         if line["tag"] is not None:
             shift = width if awaited or base else 0
             text[line.start("break") : start + shift] = b" " * shift + line["break"]
             awaited = is_free = True
-            in_table = is_head = False
+            in_table, head = False, b""
             continue
         if awaited:
             base, awaited = (width if width >= _CODE_INDENT else 0), False
         shift = min(base, width)
-        in_table = in_table or (is_head and line["separator"] is not None)
+        in_table = in_table or begin_table(head, cells)
         moves = is_free or in_table or fence[0] < start < fence[1] or line["block"] is not None
         if shift and moves:
             text[line.start("break") : start + shift] = b" " * shift + line["break"]
-        is_free, is_head = False, is_free
+        is_free, head = False, cells if is_free else b""
 
 
 def parsed_without_code(masks: Masks) -> Sequence[Parsed]:
@@ -76,11 +77,21 @@ def parsed_without_code(masks: Masks) -> Sequence[Parsed]:
     """
     found = parsed(bytes(masks.text))
     for _ in range(_MOST_PASSES):
-        moved = [_moved(masks, each) for each in found]
-        if not any(moved):
+        if not _move_all(masks, found):
             break
         found = parsed(bytes(masks.text))
     return found
+
+
+def _move_all(masks: Masks, found: Sequence[Parsed]) -> bool:
+    """Move the lines of all blocks that no moved one might continue now; return whether any did."""
+    behind = -1
+    for each in found:
+        first, last = (each.tokens[0], each.tokens[-1]) if isinstance(each, Block) else (each, each)
+        adjoins = behind >= 0 and _ADJOINING.fullmatch(masks.text, behind, first.start)
+        if not adjoins and _moved(masks, each):
+            behind = last.end
+    return behind >= 0
 
 
 def _moved(masks: Masks, found: Parsed) -> bool:
@@ -119,22 +130,23 @@ def _move_code(text: bytearray, start: int, end: int) -> None:
     line = _line_start(text, start)
     column = _column(text, line, start) - _CODE_INDENT
     shift = _behind_blanks(text, start) - _place(text, line, column)
-    is_free, in_table, is_head, fence = True, False, False, b""
+    is_free, in_table, head, fence = True, False, b"", b""
     while line < end:
         behind = text.find(b"\n", line) + 1 or len(text)
         first = _place(text, line, column)
         last = min(_behind_blanks(text, first), first + shift)
-        if not text[last:behind].strip():
-            is_free, in_table, is_head = True, False, False
+        cells = bytes(text[last:behind]).strip()
+        if not cells:
+            is_free, in_table, head = True, False, b""
             line = behind
             continue
         begins = _STARTS.match(text, last)
-        in_table = in_table or (is_head and begins is not None and bool(begins["separator"]))
+        in_table = in_table or begin_table(head, cells)
         if is_free or in_table or fence or begins is not None:
             _move(text, line, first, last)
         if begins is not None and begins["fence"] is not None:
             fence = _fence(fence, begins["fence"])
-        is_free, is_head = False, is_free
+        is_free, head = False, cells if is_free else b""
         line = behind
 
 

@@ -78,8 +78,9 @@ _DEFINED: Final = re.compile(
 """A definition of a link, with its target and nothing but a title behind it, or a footnote."""
 _NO_PARAGRAPH: Final = re.compile(
     rb"""
-    [ \t>]* (?: \r?\Z | \[[^\[\]]+\]: | ["'(].*["')][ \t]*\r?\Z | \#{1,6}[ \t] | `{3} | ~{3} | :{3}
-      | <[A-Za-z/!].*>[ \t]*\r?\Z | [-*_=]{3} | \{.*\}[ \t]*\r?\Z | !!! | /// | %[ \t] )
+    [ \t>]* (?: \r?\Z | \[(?!\^)[^\[\]]+\]: | ["'(].*["')][ \t]*\r?\Z | \#{1,6}[ \t] | `{3} | ~{3}
+      | <!.*>[ \t]*\r?\Z | .*</(?:script|pre|style|textarea)>[ \t]*\r?\Z | [-*_=]{3}
+      | \{.*\}[ \t]*\r?\Z | :{3} | !!! | /// | %[ \t] )
     """,
     re.VERBOSE,
 )

@@ -6,19 +6,34 @@ import re
 from typing import Final
 
 from dragoman_documents.markup.markdown.lines import Lines, behind_line
+from dragoman_documents.markup.markdown.masks import Masks
+from dragoman_documents.markup.sites import Site
 from dragoman_documents.values import is_text
 
 _CODE: Final = re.compile(rb"`[^`\r\n]*`")
 _SEPARATOR: Final = re.compile(rb"[ \t>]*[|:\-+= \t]*-[|:\-+= \t]*\r?\Z")
+_CELLS: Final = re.compile(rb"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*+\|?")
 _ROWS: Final = re.compile(rb"(?:[ \t>]*[|+][^\n]*(?:\n|\Z))+")
-_LINE: Final = re.compile(rb"^[ \t>]*(?P<line>[^\n]*?)[ \t]*\r?$", re.MULTILINE)
-_TEXT: Final = re.compile(rb"[ \t>]*[^\s>#=|:\-*+`~<0-9]")
+_LINE: Final = re.compile(
+    rb"^(?P<quotes>[ \t>]*)(?P<item>(?:(?:[-*+:]|[0-9]{1,9}[.)])[ \t]+)*)"
+    rb"(?P<line>[^\n]*?)[ \t]*\r?$",
+    re.MULTILINE,
+)
+_CODE_INDENT: Final = 4
+_Line = re.Match[bytes]
+_TEXT: Final = re.compile(
+    rb"[ \t>]*(?![-*+][ \t]|[0-9]{1,9}[.)][ \t]|[>#=|:<]|[-*_]{3}|`{3}|~{3})[^\s]"
+)
 """A line that may be the text of a paragraph, and begins no other block."""
 _PARAGRAPH: Final = re.compile(rb"(?:[ \t>]*[^ \t>\r\n][^\n]*(?:\n|\Z))+")
 
 
 class Tables(Lines):
     """Hides tables without a separator and those of Pandoc; lines of verse are items."""
+
+    def __init__(self, masks: Masks, site: Site) -> None:
+        super().__init__(masks, site)
+        self._looked_at = 0
 
     def _bar(self, match: re.Match[bytes]) -> int | None:
         """Leave tables to the parser, hide rows without a separator; lines of verse are items."""
@@ -27,9 +42,14 @@ class Tables(Lines):
         assert rows is not None  # noqa: S101  the line matched
         lines = [line.strip(b" \t>\r") for line in rows[0].split(b"\n") if line.strip()]
         above = self._text[self._text.rfind(b"\n", 0, max(0, start - 1)) + 1 : max(0, start - 1)]
-        if b"|" in above or _SEPARATOR.match(above) or any(map(_SEPARATOR.match, lines)):
+        is_item = match["prefix"].strip(b" \t>")
+        goes_on = not is_item and (b"|" in above or _SEPARATOR.match(above))
+        if b"|" in lines:
+            self._hide_bars_alone(rows.end())
+        if _SEPARATOR.match(lines[0]) and (behind := self._below_text(start, match.end())):
+            return behind
+        if goes_on or any(map(_SEPARATOR.match, lines)):
             self._hide_bars(start, rows.end())
-            self._hide_bars_alone(start, rows.end())
             return rows.end()
         if not self._begins_paragraph(match):
             return rows.end()
@@ -48,18 +68,25 @@ class Tables(Lines):
                 if b"|" in code[0]:
                     self._masks.spell(*code.span(), code[0].replace(b"|", b"x"))
 
-    def _hide_bars_alone(self, start: int, end: int) -> None:
-        """Hide lines of one bar behind a table, which are no rows: they would become some."""
-        for _ in range(2):  # the head and the separator may begin without a bar
-            start = self._text.rfind(b"\n", 0, max(0, start - 1)) + 1
-        head, in_table = b"", False
-        for line in _LINE.finditer(self._text, start, end):
-            cells = line["line"]
-            if in_table and cells == b"|":
+    def _hide_bars_alone(self, end: int) -> None:
+        """Hide lines of one bar behind a table, which are no rows: they would become some.
+
+        Each line is looked at once, also those in front of the first such line.
+        """
+        first: _Line | None = None
+        above: _Line | None = None
+        in_table = False
+        for line in _LINE.finditer(self._text, self._looked_at, end):
+            if not line["line"]:
+                first, in_table = None, False
+            elif in_table and line["line"] == b"|":
                 self._masks.line(*line.span("line"))
-            elif b"|" in head and _SEPARATOR.match(cells) and _columns(head) == _columns(cells):
+            elif above and first and _is_table(above, line, first):
                 in_table = True
-            head = cells
+            elif first is None or line["item"]:
+                first = line
+            above = line
+        self._looked_at = end
 
     def _verses(self, start: int, end: int) -> None:
         self._masks.spell(start, start + 1, b"-")
@@ -73,21 +100,26 @@ class Tables(Lines):
         return rows.end()
 
     def _separator(self, match: re.Match[bytes]) -> int | None:
-        """Hide a table without bars in front of its rows right below a line of text.
+        """Hide a table whose separator begins without a bar where the parser sees none."""
+        return self._below_text(match.start(), match.end())
 
-        GitHub ends the paragraph there, our parser does not.
+    def _below_text(self, start: int, end: int) -> int | None:
+        """Hide a table right below a line of text whose head begins without a bar.
+
+        `[start:end)` is the line of its separator. GitHub ends the paragraph there, our parser
+        does not.
         """
-        head_start = self._text.rfind(b"\n", 0, max(0, match.start() - 1)) + 1
+        head_start = self._text.rfind(b"\n", 0, max(0, start - 1)) + 1
         above_start = self._text.rfind(b"\n", 0, max(0, head_start - 1)) + 1
-        head = self._text[head_start : max(0, match.start() - 1)].strip(b" \t>\r")
-        above = self._text[above_start : max(0, head_start - 1)]
-        is_head = b"|" in head and _columns(head) == _columns(match["separator"].strip())
-        if not is_head or head.startswith(b"|") or not _TEXT.match(above):
+        lines = list(_LINE.finditer(self._text, above_start, end))
+        if len(lines) < 3 or not _is_table(lines[1], lines[2]):
             return None
-        rows = _PARAGRAPH.match(self._text, behind_line(self._text, match.end()))
-        end = rows.end() if rows else match.end()
-        self._table(head_start, end)
-        return end
+        if lines[1]["line"].startswith(b"|") or not _TEXT.match(lines[0][0]):
+            return None
+        rows = _PARAGRAPH.match(self._text, behind_line(self._text, end))
+        behind = rows.end() if rows else end
+        self._table(head_start, behind)
+        return behind
 
     def _dashes(self, match: re.Match[bytes]) -> int | None:
         """Hide a simple table of Pandoc: its columns are where its blanks are."""
@@ -104,6 +136,41 @@ class Tables(Lines):
         if is_text(self._text[start:end].decode("utf-8", "replace")):
             self._left("table", start)
         self._masks.region(start, end)
+
+
+def begin_table(head: bytes, separator: bytes) -> bool:
+    """Return whether two lines without blanks around them are the head of a table."""
+    return (
+        b"|" in head
+        and _CELLS.fullmatch(separator) is not None
+        and _columns(head) == _columns(separator)
+    )
+
+
+def _is_table(head: _Line, separator: _Line, first: _Line | None = None) -> bool:
+    """Return whether two lines begin a table.
+
+    `first`: the line that begins their paragraph or item, if they could only continue that.
+    """
+    cells = separator[0].strip(b" \t>\r")  # of which the first may look like the mark of an item
+    return (
+        begin_table(head["line"], cells)
+        and separator["quotes"].count(b">") == head["quotes"].count(b">")
+        and len(separator["quotes"]) < _column(head) + _CODE_INDENT
+        and _is_inside(head, separator)
+        and (first is None or first is head or _is_inside(first, head))
+    )
+
+
+def _is_inside(first: _Line, line: _Line) -> bool:
+    """Return whether a line is in the quotes and the item of a list of one above it."""
+    same = line["quotes"].count(b">") >= first["quotes"].count(b">")
+    return same and (not first["item"] or len(line["quotes"]) >= _column(first))
+
+
+def _column(line: _Line) -> int:
+    """Return where the text of a line begins."""
+    return len(line["quotes"]) + len(line["item"])
 
 
 def _columns(row: bytes) -> int:

@@ -336,13 +336,40 @@ def test_a_line_break_is_never_a_hard_one_or_the_end_of_another_block(
         ("jekyll", '<div>a\n{: title="b"}\n', ["a", "b"]),
         ("mkdocs", "<div>\n```aa\n```\n\n??? a\n", []),
         ("mkdocs", '<div>\nbcd\n```js title="a b"\nx\n```\n</div>\n', ["bcd", "a b"]),
+        # a bar alone is hidden behind a table, which no other lines are
+        (None, "b|c\n-||\n|\n", ["b|c -|| |"]),
+        (None, "b|c\n    -|-\n|\n", ["b|c -|- |"]),
+        (None, "- b|\n-|\n|\n", ["b| -| |"]),
+        (None, "- b|c\n  -|-\n  |\nd\n", ["b", "c", "d"]),
+        (None, "b|c\n-|-\nd\n|\ne\n", ["b", "c", "d", "e"]),
+        (None, "> b\n|c|d\n-|-\n|\n", ["b |c|d -|- |"]),
+        (None, "|\nn\n- | y\n", ["| n", "y"]),
+        # lines in blocks of HTML begin no other block
+        (None, "<div>$$a\n$$\n", ["$$a $$"]),
+        (None, "<div>```\na\n", ["``` a"]),
+        (None, "</div>\n1. <\n    b\n", ["< b"]),
+        # neither a note nor a block of HTML ends where a definition seems to begin
+        (None, "[^1]: b\n[c]: u\n\n[][c]\n", ["b [c]: u"]),
+        (None, "<v>\n[c]: u\n\n[][c]\n", ["[c]: u"]),
+        # no bracket begins a formula, no colon an emoji
+        (None, "[x] a_b\\](\n", ["[x] a_b]("]),
+        (None, "明:s:http://eï\n", ["明:s:<x1/>ï"]),
+        # the parser fails on it as the attributes of a heading
+        (None, "> a\n>  {b}\n> ===\n", ["a {b}"]),
+        # no line of MDX that moves left ends another one by two blanks, or begins a table
+        ("docusaurus", "    > x\n>     y\n", ["x y"]),
+        ("docusaurus", "<>\n    p\n  |-\n", ["p |-"]),
+        ("docusaurus", "    b||\n    |-\n", ["b|| |-"]),
+        ("docusaurus", "    b|c\n    -|-\n    d|e\n", ["b", "c", "d", "e"]),
+        ("docusaurus", "# A\n    b\n" * 10, ["A", "b"] * 10),
     ],
 )
 def test_what_random_pages_found_reads_back(
     site: str | None, document: str, texts: list[str] | None
 ) -> None:
     options = replace(ENGLISH, site=site)
-    codec, data = registry.codec("markdown"), document.encode()
+    codec = registry.codec("mdx" if site == "docusaurus" else "markdown")
+    data = document.encode()
     found = codec.extract(data, options)
     sent: list[str | None] = [each.text for each in found.segments]
     assert codec.splice(data, found, sent, options) == data
@@ -421,6 +448,7 @@ def test_attributes_behind_images_and_code_are_sent_and_those_in_code_are_not() 
         ("docusaurus", 'import A from "a b";\n\nText {f("a", "b")}\n', []),
         ("sphinx", "```{other}\nA text\n```\n\n```{code-block} c\na b\n```\n", [("directive", 1)]),
         ("github", "[[A text|Page]] `[[A text|Page]]`\n", [("attribute", 1)]),
+        ("github", "A text\nb | c\n|---|---|\n| d | e |\n", [("table", 2)]),
         ("sphinx", "```{figure} a\n---\nalt: A text\n---\n```\n", [("attribute", 3)]),
         ("quarto", '```{r}\n#| echo\n#| fig-cap: "A text"\n```\n', [("attribute", 3)]),
         ("sphinx", "```{glossary}\nA term\n  Text\nB\n  Text\n```\n", [("directive", 2)]),
