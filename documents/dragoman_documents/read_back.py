@@ -164,7 +164,8 @@ def _doubled(
         return first.text == segment.text
     wanted = renumbered(text, segment)
     if not segment.doubled:
-        return plain(wanted) in plain(first.text)  # tags are numbered after those of the source
+        # Tags are numbered after those of the source; what holds other segments is not copied.
+        return plain(wanted).strip() in plain(first.text)
     is_there = bool(held) and held[0].text == wanted
     if is_there or (held and held[0].text not in [each.text for each in following]):
         held.popleft()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from dragoman_documents.office.paragraphs.items import Fixed
 from dragoman_documents.office.paragraphs.reading import raw_name
+from dragoman_documents.office.paragraphs.writing import Runs
 from dragoman_documents.xml.slots import Inner, Slot, Writer
 from dragoman_documents.xml.tree import Element
 
@@ -18,7 +21,8 @@ class Doubled:
     """Writes the source as it is, and its translation into a copy of its paragraph.
 
     The copy has no ids, no number in a list and no section break. A paragraph that ends a section,
-    or has text boxes or pictures with texts, gets the translation after a line break.
+    or has text boxes or pictures with texts, gets the translation after a line break. These and the
+    tooltips of links are not copied: a document would show them twice.
     """
 
     writer: Writer
@@ -28,37 +32,66 @@ class Doubled:
     start: int
     end: int
     """The range of the source that the translation would replace."""
+    left_out: tuple[tuple[int, int], ...] = ()
+    """Sorted ranges of it that are not copied."""
 
     @classmethod
-    def of(cls, slot: Slot, data: bytes, paragraph: Element, *, inside: bool) -> Slot:
-        """Return the slot of a bilingual paragraph."""
+    def of(
+        cls, slot: Slot, data: bytes, paragraph: Element, inside: Sequence[Slot], *, boxed: bool
+    ) -> Slot:
+        """Return the slot of a bilingual paragraph with slots inside; `boxed` ones are no tips."""
         properties = paragraph.child("w:pPr")
         section = properties is not None and properties.child("w:sectPr") is not None
-        if inside or section:
-            return cls._in_line(slot, data, paragraph)
+        left_out = tuple(sorted(set(_not_copied(slot, inside))))
+        if boxed or section:
+            return cls._in_line(slot, data, paragraph, left_out)
         name = raw_name(data, paragraph)
         before = b"".join((b"<", name, b">", _properties(data, properties)))
-        writer = cls(slot.writer, data, before, b"</" + name + b">", slot.start, slot.end)
+        writer = cls(slot.writer, data, before, b"</" + name + b">", slot.start, slot.end, left_out)
         segment = slot.segment._replace(doubled=True)
         return slot._replace(segment=segment, writer=writer, start=paragraph.end, end=paragraph.end)
 
     @classmethod
-    def _in_line(cls, slot: Slot, data: bytes, paragraph: Element) -> Slot:
+    def _in_line(
+        cls, slot: Slot, data: bytes, paragraph: Element, left_out: tuple[tuple[int, int], ...]
+    ) -> Slot:
         prefix = raw_name(data, paragraph)[:-1]
         before = b"<" + prefix + b"r><" + prefix + b"br/></" + prefix + b"r>"
-        writer = cls(slot.writer, data, before, b"", slot.start, slot.end)
+        writer = cls(slot.writer, data, before, b"", slot.start, slot.end, left_out)
         segment = slot.segment._replace(doubled=False)
         return slot._replace(segment=segment, writer=writer, start=slot.end)
 
     def written(self, text: str, inner: Inner) -> bytes:
         """Return the paragraph with the translation."""
         del inner
-        whole = self.writer.written(text, lambda start, end: self.data[start:end])
-        return self.before + whole + self.after
+        return self.before + self.writer.written(text, self._copied) + self.after
+
+    def _copied(self, start: int, end: int) -> bytes:
+        """Return a range of the source without what is not copied."""
+        parts: list[bytes] = []
+        for index in range(bisect_left(self.left_out, (start, start)), len(self.left_out)):
+            first, last = self.left_out[index]
+            if last > end:
+                break
+            parts.append(self.data[start:first])
+            start = last
+        return b"".join((*parts, self.data[start:end]))
 
     def fixed(self, ranges: Sequence[tuple[int, int]]) -> str:
         """Return the digest of the markup in the source."""
         return self.writer.fixed(ranges)
+
+
+def _not_copied(slot: Slot, inside: Sequence[Slot]) -> Iterator[tuple[int, int]]:
+    """Yield the markup that holds other segments, and the tooltips of links."""
+    codes = slot.writer.codes if isinstance(slot.writer, Runs) else ()
+    fixed = sorted((each.start, each.end) for each in codes if isinstance(each, Fixed))
+    for each in inside:
+        index = bisect_left(fixed, (each.start, each.start)) - 1
+        if index >= 0 and each.end <= fixed[index][1]:
+            yield fixed[index]
+        elif slot.start <= each.start < slot.end:
+            yield each.start, each.end
 
 
 def _properties(data: bytes, properties: Element | None) -> bytes:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from dragoman_documents.archive.reading import Archive
-from dragoman_documents.codec import Codec, Kind, Options, Remark
+from dragoman_documents.codec import Codec, Kind, Options
 from dragoman_documents.office.bilingual import Doubled
+from dragoman_documents.office.controls import is_value, remark_fields, remark_value
 from dragoman_documents.office.ooxml import (
+    DRAWING,
     PREFIXES,
     Paragraph,
     add_charts,
@@ -43,10 +44,12 @@ WORD: Final = Dialect(
     wrappers=frozenset({
         "w:hyperlink", "w:ins", "w:moveTo", "w:smartTag", "w:customXml", "w:dir", "w:bdo",
     }),
+    framed={"w:sdt": "w:sdtContent", "w:ruby": "w:rubyBase"},
+    stays=is_value,
     dropped=frozenset({"w:proofErr", "w:lastRenderedPageBreak"}),
     ignored=frozenset({"w:lang", "w:noProof"}),
     outside=frozenset({"w:pPr"}),
-    field=FieldNames("w:fldChar", "w:fldCharType", "w:instrText", "w:fldSimple", "w:instr"),
+    fields=FieldNames("w:fldChar", "w:fldCharType", "w:instrText", "w:fldSimple", "w:instr"),
 )  # fmt: skip
 _LEVELS: Final = {"title": 0, **{f"heading {level}": level for level in range(1, 10)}}
 """Per name of a built-in style its level in the outline."""
@@ -54,7 +57,13 @@ _LEFT_ALONE: Final = frozenset({
     "w:del", "w:moveFrom", "m:oMath", "m:oMathPara", "w:fldSimple",
     "w:rPr", "w:pPr", "w:tblPr", "w:trPr", "w:tcPr", "w:sectPr",
 })  # fmt: skip
-_CONTENTS: Final = re.compile(rb"(?:instrText(?: [^<>]*)?>|instr=[\"'])\s*TOC[\s\"'<]")
+_ATTRIBUTES: Final = {
+    "w:hyperlink": ("w:tooltip", "tooltip"),
+    "w:tblCaption": ("w:val", "text of a table"),
+    "w:tblDescription": ("w:val", "text of a table"),
+    "v:textpath": ("string", "WordArt"),
+}
+_TIPS: Final = "tooltips of several links, which a translation may put in another order, stay"
 _PARTS: Final = {
     ".main+xml": "",
     "wordprocessingml.header+xml": "header",
@@ -73,9 +82,9 @@ def _found(archive: Archive, options: Options) -> Found:
             part = opened(archive, name, PREFIXES)
             bodies += part.root.child("w:body") is not None
             place = f"{label} {number(name)}".removesuffix(" 0") + ", " if label else ""
-            walk = _Walk(part, Reader(part.data, WORD), options, styles, place)
+            walk = _Walk(part, found, options, styles, place)
             found.add(part, list(walk.below(part.root)))
-            _remark_contents(found, part)
+            found.remarks += remark_fields(part)
     if not bodies:
         raise headless("the main part", "body")
     add_charts(found, archive, types, data=True)
@@ -83,14 +92,6 @@ def _found(archive: Archive, options: Options) -> Found:
     add_title(found, archive)
     remark_signature(found, archive)
     return found
-
-
-def _remark_contents(found: Found, part: Part) -> None:
-    """Add a remark for tables of contents, which Word makes of the headings again."""
-    count = sum(1 for _ in _CONTENTS.finditer(part.data))
-    if count:
-        what = "a table of contents shows the source's headings until it is updated (in Word: F9)"
-        found.remarks.append(Remark("document", what, "generated", count))
 
 
 def _headings(archive: Archive, types: dict[str, str]) -> dict[str, int]:
@@ -110,23 +111,32 @@ class _Walk:
     """Goes through the paragraphs of a part in their order."""
 
     part: Part
-    reader: Reader
+    found: Found
     options: Options
     styles: Mapping[str, int]
     place: str
     count: int = 0
     cells: int = 0
     headings: list[tuple[int, str]] = field(default_factory=list)
+    tooltips: set[int] = field(default_factory=set)
+    """Where those of links begin."""
+    reader: Reader = field(init=False)
+    drawing: Reader = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the readers of the part's paragraphs, and of those in drawings."""
+        self.reader = Reader(self.part.data, WORD)
+        self.drawing = Reader(self.part.data, DRAWING)
 
     def below(self, element: Element) -> Iterator[tuple[Slot, ...]]:
         """Yield the slots of the segments below an element."""
         for each in element.children:
             for slot in self._attributes(each):
                 yield (slot,)
-            if each.name in _LEFT_ALONE or _is_bound(each):
+            if each.name in _LEFT_ALONE or self._is_left(each):
                 continue
-            if each.name == "w:p":
-                yield from self._paragraph(each)
+            if each.name in {"w:p", "a:p"}:
+                yield from self._paragraph(each) if each.name == "w:p" else self._drawn(each)
             elif each.name == "mc:AlternateContent":
                 yield from self._alternatives(each)
             elif each.children:
@@ -134,41 +144,67 @@ class _Walk:
                 yield from self.below(each)
                 self.cells -= each.name == "w:tc"
 
+    def _here(self) -> str:
+        return f"{self.place}paragraph {self.count}"
+
+    def _is_left(self, element: Element) -> bool:
+        """Return whether an element is a content control whose value stays, and remark it."""
+        if element.name != "w:sdt" or not is_value(element):
+            return False
+        self.found.remarks += remark_value(self.part, element, self._here())
+        return True
+
+    def _drawn(self, element: Element) -> Iterator[tuple[Slot, ...]]:
+        """Yield the slot of a paragraph of DrawingML, as a locked canvas has them."""
+        slot = paragraph_slot(self.part, self.drawing, element, Paragraph(self._here()))
+        if slot is not None:
+            yield (slot,)
+
     def _attributes(self, element: Element) -> Iterator[Slot]:
-        """Yield the slots of attributes of pictures, tables and shapes of old versions of Word."""
-        name, place = element.name, f"{self.place}paragraph {self.count}"
-        if name == "wp:docPr":
+        """Yield the slots of attributes of links, pictures, tables and shapes of old Word."""
+        name, place = element.name, self._here()
+        if name in {"wp:docPr", "a:cNvPr"}:
             yield from alternative_texts(self.part, element, place)
-        elif name in {"w:tblCaption", "w:tblDescription"}:
-            yield from attribute_slot(self.part, element, "w:val", f"{place}, text of a table")
         elif name == "w:tblPr":
             for each in element.children:
                 yield from self._attributes(each)
-        elif name == "v:textpath":
-            yield from attribute_slot(self.part, element, "string", f"{place}, WordArt")
+        elif name in _ATTRIBUTES:
+            attribute, what = _ATTRIBUTES[name]
+            found = list(attribute_slot(self.part, element, attribute, f"{place}, {what}"))
+            self.tooltips.update(each.start for each in found if name == "w:hyperlink")
+            yield from found
         elif name.startswith("v:"):
             yield from attribute_slot(self.part, element, "alt", f"{place}, alternative text")
 
     def _paragraph(self, element: Element) -> Iterator[tuple[Slot, ...]]:
         self.count += 1
         kind, level = self._kind(element)
-        place = f"{self.place}paragraph {self.count}"
+        place = self._here()
         shown = tuple(text for _, text in self.headings) if self.options.headings else ()
         slot = paragraph_slot(
             self.part, self.reader, element, Paragraph(place, kind, headings=shown)
         )
         inside = list(self.below(element))
+        tips = [slots for slots in inside if slots[0].start in self.tooltips]
+        boxes = [slots for slots in inside if slots[0].start not in self.tooltips]
+        if len({slots[0].segment.text for slots in tips}) > 1:
+            self.found.remark(place, _TIPS, "attribute")
+        elif tips:
+            yield tuple(slot for slots in tips for slot in slots)
         if slot is not None:
             if level is not None:
                 self.headings = [each for each in self.headings if each[0] < level]
                 self.headings.append((level, slot.segment.text))
-            yield (self._doubled(slot, element, inside=bool(inside)),)
-        yield from inside
+            yield (self._doubled(slot, element, inside, boxed=bool(boxes)),)
+        yield from boxes
 
-    def _doubled(self, slot: Slot, element: Element, *, inside: bool) -> Slot:
+    def _doubled(
+        self, slot: Slot, element: Element, inside: Sequence[tuple[Slot, ...]], *, boxed: bool
+    ) -> Slot:
         if not self.options.bilingual:
             return slot
-        return Doubled.of(slot, self.part.data, element, inside=inside)
+        others = [each for slots in inside for each in slots]
+        return Doubled.of(slot, self.part.data, element, others, boxed=boxed)
 
     def _kind(self, element: Element) -> tuple[Kind, int | None]:
         properties = element.child("w:pPr")
@@ -195,15 +231,6 @@ class _Walk:
         else:
             for paragraphs in held:
                 yield from paragraphs
-
-
-def _is_bound(element: Element) -> bool:
-    """Return whether an element is a content control in a line, or one that shows other data."""
-    if element.name != "w:sdt":
-        return False
-    properties = element.child("w:sdtPr")
-    bound = properties is not None and properties.child("w:dataBinding") is not None
-    return bound or next(element.descendants("w:p"), None) is None
 
 
 CODECS: Final[Mapping[str, Codec]] = {

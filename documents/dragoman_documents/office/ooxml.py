@@ -18,13 +18,8 @@ from dragoman_documents.office.package_codec import (
     wrong_type,
 )
 from dragoman_documents.office.paragraphs.filling import Names
-from dragoman_documents.office.paragraphs.reading import (
-    Dialect,
-    Reader,
-    raw_name,
-    texts,
-    trimmed,
-)
+from dragoman_documents.office.paragraphs.items import texts, trimmed
+from dragoman_documents.office.paragraphs.reading import Dialect, Reader, raw_name
 from dragoman_documents.office.paragraphs.writing import block
 from dragoman_documents.values import is_text
 from dragoman_documents.xml.slots import Slot, translatable
@@ -59,6 +54,8 @@ PREFIXES: Final[dict[str, str]] = {
     "http://schemas.microsoft.com/office/drawing/2014/chartex": "cx",
     "urn:schemas-microsoft-com:vml": "v",
     "http://schemas.microsoft.com/office/excel/2006/main": "xm",
+    "http://schemas.microsoft.com/office/word/2010/wordml": "w14",
+    "http://schemas.microsoft.com/office/word/2012/wordml": "w15",
     "http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments": "tc",
 }
 """Per namespace, of the Transitional and of the Strict form, the prefix that the codecs use."""
@@ -211,9 +208,12 @@ def drawing_slots(
 
 
 def alternative_texts(part: Part, element: Element, place: str) -> Iterator[Slot]:
-    """Yield the slots of the alternative texts of a picture or a shape."""
+    """Yield the slots of the alternative texts of a picture or a shape, and of its links' tips."""
     for attribute in ("descr", "title"):
         yield from attribute_slot(part, element, attribute, f"{place}, alternative text")
+    for each in element.children:
+        if each.name in {"a:hlinkClick", "a:hlinkHover"}:
+            yield from attribute_slot(part, each, "tooltip", f"{place}, tooltip")
 
 
 def add_charts(

@@ -69,6 +69,13 @@ class Element:
             waiting.extend(reversed(each.children))
 
 
+def framed(outer: Element, inner: Element) -> Element:
+    """Return an element with the content of one inside of it: all around this is its tags."""
+    found = Element(outer.name, outer.attributes, outer.start, inner.content)
+    found.stop, found.end, found.children = inner.stop, outer.end, inner.children
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """An XML file as UTF-8, and how to write it in the encoding it was read in."""

@@ -23,6 +23,8 @@ _NAMESPACES: Final = " ".join((
     f'xmlns:mc="{_OFFICE}/markup-compatibility/2006"',
     f'xmlns:m="{_OFFICE}/officeDocument/2006/math"',
     'xmlns:v="urn:schemas-microsoft-com:vml"',
+    'xmlns:w14="http://schemas.microsoft.com/office/word/2010/wordml"',
+    'xmlns:w15="http://schemas.microsoft.com/office/word/2012/wordml"',
     'xmlns:cx="http://schemas.microsoft.com/office/drawing/2014/chartex"',
     'xmlns:dc="http://purl.org/dc/elements/1.1/"',
 ))  # fmt: skip

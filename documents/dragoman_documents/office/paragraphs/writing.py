@@ -21,15 +21,17 @@ from dragoman_documents.inline_codes import (
     pieces,
 )
 from dragoman_documents.office.paragraphs.filling import Names, Places, Source, filled
-from dragoman_documents.office.paragraphs.reading import (
+from dragoman_documents.office.paragraphs.grouping import (
     Code,
-    Fixed,
-    Format,
     FormatCode,
     Grouping,
+    WrapperCode,
+)
+from dragoman_documents.office.paragraphs.items import (
+    Fixed,
+    Format,
     Item,
     Text,
-    WrapperCode,
     base,
     extent,
     texts,
@@ -124,9 +126,7 @@ class Runs:
                 return code
             case FormatCode(formatting):
                 return formatting.raw.decode()
-            case WrapperCode(opening):
-                return opening.decode()
-            case Fixed(start, end):
+            case WrapperCode((start, end)) | Fixed(start, end):
                 return self.data[start:end].decode()
 
     def written(self, text: str, inner: Inner) -> bytes:
@@ -165,7 +165,8 @@ class Runs:
 
     def _digest(self, code: Fixed | WrapperCode, ranges: Sequence[tuple[int, int]]) -> str:
         if isinstance(code, WrapperCode):
-            return self.opening(code)
+            ends = (around(self.data, *each, ranges) for each in (code.opening, code.closing))
+            return "".join(ends)
         return around(self.data, code.start, code.end, ranges)
 
 
@@ -262,8 +263,8 @@ class _Writing:
             self.group, self.at_text, level.has_group = code.format, False, True
         elif isinstance(code, WrapperCode):
             self.group = None
-            self.parts.append(code.opening)
-            self.levels.append(_Level(code.base, closing=code.closing))
+            self.parts += (code.before, self.inner(*code.opening))
+            self.levels.append(_Level(code.base, closing=self.inner(*code.closing) + code.after))
             self.at_text = False
 
     def _close(self) -> None:

@@ -100,7 +100,7 @@ def document(data: bytes, name: str = "word/document.xml") -> str:
         (paragraph("a", "<m:oMath><m:t>x</m:t></m:oMath>"), ["a"]),
         (
             paragraph("a", "<w:sdt><w:sdtContent>" + run("v") + "</w:sdtContent></w:sdt>", "b"),
-            ["a<x1/>b"],
+            ["a<g1>v</g1>b"],
         ),
         ("<w:sdt><w:sdtContent>" + paragraph("a") + "</w:sdtContent></w:sdt>", ["a"]),
         (
@@ -322,6 +322,18 @@ def test_a_bilingual_document_has_the_translation_after_each_paragraph() -> None
     assert differing(CODEC, output, extraction, held, options) == []
     assert texts(output) == ["One <g1>two</g1>", "Eins <g1>zwei</g1>", "Three"]
     assert document(output).count("w:numPr") == document(data).count("w:numPr")
+
+
+def test_a_bilingual_paragraph_shows_its_pictures_and_text_boxes_once() -> None:
+    options = Options("de", bilingual=True)
+    picture = '<w:r><w:drawing><wp:docPr id="1" name="n" descr="A cat"/></w:drawing></w:r>'
+    for inside in (picture, BOX.format(paragraph("in"))):
+        data = docx(paragraph("a ", inside, " b ", run("c", BOLD)) + paragraph("d"))
+        output = assert_read_back(CODEC, data, tagged(CODEC.extract(data, options)), options)
+        assert document(output).count("<wp:docPr") == document(data).count("<wp:docPr")
+        moved = ["<g2>C</g2> <x1/>", "Katze", "innen", "D"]
+        held = moved if inside != picture else [*moved[:2], moved[3]]
+        assert_read_back(CODEC, data, held, options)
 
 
 def test_a_section_ends_after_both_languages() -> None:
