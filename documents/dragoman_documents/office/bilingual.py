@@ -1,15 +1,16 @@
-"""Bilingual DOCX: a paragraph with its translation in a paragraph after it."""
+"""Bilingual DOCX and ODT: a paragraph with its translation after it."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from dragoman_documents.office.paragraphs.items import Fixed
 from dragoman_documents.office.paragraphs.reading import raw_name
 from dragoman_documents.office.paragraphs.writing import Runs
+from dragoman_documents.xml.inline import MixedWriter, Range
 from dragoman_documents.xml.slots import Inner, Slot, Writer
 from dragoman_documents.xml.tree import Element
 
@@ -42,22 +43,22 @@ class Doubled:
         """Return the slot of a bilingual paragraph with slots inside; `boxed` ones are no tips."""
         properties = paragraph.child("w:pPr")
         section = properties is not None and properties.child("w:sectPr") is not None
-        left_out = tuple(sorted(set(_not_copied(slot, inside))))
-        if boxed or section:
-            return cls._in_line(slot, data, paragraph, left_out)
         name = raw_name(data, paragraph)
+        if boxed or section:
+            run, line_break = name[:-1] + b"r", name[:-1] + b"br"
+            between = b"".join((b"<", run, b"><", line_break, b"/></", run, b">"))
+            return cls.in_line(slot, data, between, inside)
         before = b"".join((b"<", name, b">", _properties(data, properties)))
+        left_out = tuple(_left_out(slot, inside))
         writer = cls(slot.writer, data, before, b"</" + name + b">", slot.start, slot.end, left_out)
         segment = slot.segment._replace(doubled=True)
         return slot._replace(segment=segment, writer=writer, start=paragraph.end, end=paragraph.end)
 
     @classmethod
-    def _in_line(
-        cls, slot: Slot, data: bytes, paragraph: Element, left_out: tuple[tuple[int, int], ...]
-    ) -> Slot:
-        prefix = raw_name(data, paragraph)[:-1]
-        before = b"<" + prefix + b"r><" + prefix + b"br/></" + prefix + b"r>"
-        writer = cls(slot.writer, data, before, b"", slot.start, slot.end, left_out)
+    def in_line(cls, slot: Slot, data: bytes, between: bytes, inside: Sequence[Slot]) -> Slot:
+        """Return the slot of a paragraph with its translation in it, after a line break."""
+        left_out = tuple(_left_out(slot, inside))
+        writer = cls(slot.writer, data, between, b"", slot.start, slot.end, left_out)
         segment = slot.segment._replace(doubled=False)
         return slot._replace(segment=segment, writer=writer, start=slot.end)
 
@@ -82,16 +83,18 @@ class Doubled:
         return self.writer.fixed(ranges)
 
 
-def _not_copied(slot: Slot, inside: Sequence[Slot]) -> Iterator[tuple[int, int]]:
-    """Yield the markup that holds other segments, and the tooltips of links."""
-    codes = slot.writer.codes if isinstance(slot.writer, Runs) else ()
-    fixed = sorted((each.start, each.end) for each in codes if isinstance(each, Fixed))
+def _left_out(slot: Slot, inside: Sequence[Slot]) -> Sequence[tuple[int, int]]:
+    """Return the markup that holds other segments, and the tooltips of links, in their order."""
+    codes = slot.writer.codes if isinstance(slot.writer, Runs | MixedWriter) else ()
+    fixed = sorted((each.start, each.end) for each in codes if isinstance(each, Fixed | Range))
+    found: set[tuple[int, int]] = set()
     for each in inside:
         index = bisect_left(fixed, (each.start, each.start)) - 1
         if index >= 0 and each.end <= fixed[index][1]:
-            yield fixed[index]
+            found.add(fixed[index])
         elif slot.start <= each.start < slot.end:
-            yield each.start, each.end
+            found.add((each.start, each.end))
+    return sorted(found)
 
 
 def _properties(data: bytes, properties: Element | None) -> bytes:

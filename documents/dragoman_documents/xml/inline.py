@@ -21,7 +21,7 @@ from dragoman_documents.spelling import Spelling
 from dragoman_documents.xml.filling import Stretches, Within
 from dragoman_documents.xml.manner import Manner, is_legal, joined, trimmed, xml_manner
 from dragoman_documents.xml.slots import Inner, around, shown
-from dragoman_documents.xml.tree import Element, escaped, text_of
+from dragoman_documents.xml.tree import Element, escaped, framed, text_of
 
 _NO_TEXT: Final = re.compile(
     rb"(<!\[CDATA\[.*?\]\]>)|<!--.*?-->|<\?.*?\?>"
@@ -37,12 +37,20 @@ def _nothing(_: Element) -> bool:
     return False
 
 
+def _no_core(_: Element) -> Element | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """Which elements inside a text are what. All others are single codes."""
 
     pairs: frozenset[str] = frozenset()
     """Elements whose content belongs to the text."""
+    core: Callable[[Element], Element | None] = _no_core
+    """The element with the text of one that is a pair around it, as the base of a ruby is."""
+    stays: Callable[[Element], bool] = _nothing
+    """Whether one of the pairs is a single code all the same."""
     transparent: Callable[[Element], bool] = _nothing
     """Whether the tags of a pair mean nothing; they are lost when the text is written."""
     read: Callable[[bytes], str] = text_of
@@ -156,21 +164,29 @@ class _Reading:
         self._text(end, element.stop)
 
     def _child(self, element: Element) -> None:
-        empty = element.content == element.end
-        if empty or element.name not in self.rules.pairs:
+        core = self.rules.core(element)
+        if core is not None and core.content < core.end:
+            self._pair(framed(element, core))
+        elif element.content == element.end or not self._is_pair(element):
             self._single(element.start, element.end)
         elif self.rules.transparent(element):
             self.stretches.is_parted = True
             self.content(element)
         else:
-            opening = self.data[element.start : element.content]
-            closing = self.data[element.stop : element.end]
-            self.codes.append(Tags(opening, closing))
-            self.pieces.append(Opening(shown(opening.decode()), closing.decode()))
-            self.stretches.end()
-            self.content(element)
-            self.pieces.append(Closing())
-            self.stretches.end()
+            self._pair(element)
+
+    def _is_pair(self, element: Element) -> bool:
+        return element.name in self.rules.pairs and not self.rules.stays(element)
+
+    def _pair(self, element: Element) -> None:
+        opening = self.data[element.start : element.content]
+        closing = self.data[element.stop : element.end]
+        self.codes.append(Tags(opening, closing))
+        self.pieces.append(Opening(shown(opening.decode()), closing.decode()))
+        self.stretches.end()
+        self.content(element)
+        self.pieces.append(Closing())
+        self.stretches.end()
 
     def _text(self, start: int, end: int) -> None:
         """Add text, with comments, instructions and entities in it as codes."""

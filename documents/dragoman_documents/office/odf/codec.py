@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
 from dragoman_documents.archive.reading import Archive
 from dragoman_documents.codec import Codec, DocumentError, InlineCode, Kind, Options, Segment
-from dragoman_documents.inline_codes import plain
+from dragoman_documents.inline_codes import plain, rendered
 from dragoman_documents.office.bilingual import Doubled
+from dragoman_documents.office.odf.others import HOLDERS, others, remarks
 from dragoman_documents.office.odf.places import Places
 from dragoman_documents.office.package_codec import (
     Found,
     PackageCodec,
     Part,
     PlainName,
+    attribute_slot,
     headless,
     opened,
     text_slot,
@@ -33,7 +35,9 @@ _ODF: Final = "urn:oasis:names:tc:opendocument:xmlns"
 PREFIXES: Final[dict[str, str]] = {
     **{
         f"{_ODF}:{name}:1.0": name
-        for name in ("office", "text", "table", "style", "chart", "presentation", "manifest")
+        for name in (
+            *("office", "text", "table", "style", "chart", "presentation", "manifest", "form"),
+        )
     },
     f"{_ODF}:drawing:1.0": "draw",
     f"{_ODF}:svg-compatible:1.0": "svg",
@@ -41,11 +45,15 @@ PREFIXES: Final[dict[str, str]] = {
     "http://purl.org/dc/elements/1.1/": "dc",
 }
 _TYPE: Final = "application/vnd.oasis.opendocument."
-_PAIRS: Final = frozenset({"text:span", "text:a", "text:meta"})
+_PAIRS: Final = frozenset({
+    "text:span", "text:a", "text:meta", "text:placeholder", "text:text-input",
+    "text:execute-macro",
+})  # fmt: skip
+"""Among them fields with a text that somebody typed, to be filled in or chosen."""
 _LEFT_ALONE: Final = frozenset({
     "text:tracked-changes", "office:annotation", "office:forms", "office:scripts",
     "office:font-face-decls", "office:automatic-styles", "text:index-body", "office:styles",
-    "table:content-validations", "table:tracked-changes", "text:alphabetical-index-source",
+    "table:tracked-changes", "text:alphabetical-index-source",
 })  # fmt: skip
 _HEADERS: Final = frozenset({
     "style:header", "style:header-left", "style:header-first", "style:footer",
@@ -116,7 +124,10 @@ def _rules(root: Element) -> Rules:
     }
     return Rules(
         _PAIRS,
-        lambda each: each.name == "text:span" and each.attributes.get("text:style-name") in empty,
+        core=lambda each: each.child("text:ruby-base") if each.name == "text:ruby" else None,
+        transparent=lambda each: (
+            each.name == "text:span" and each.attributes.get("text:style-name") in empty
+        ),
     )
 
 
@@ -131,6 +142,8 @@ class _Walk:
     places: Places
     formulas: Formulas | None = None
     headings: list[tuple[int, str]] = field(default_factory=list)
+    values: set[int] = field(default_factory=set)
+    """The cells whose value is that of their paragraph."""
 
     def note_formulas(self) -> None:
         """Note the texts with which formulas compare."""
@@ -147,20 +160,26 @@ class _Walk:
     def below(self, element: Element) -> Iterator[tuple[Slot, ...]]:
         """Yield the slots of the segments below an element."""
         for each in element.children:
-            if each.name in _LEFT_ALONE or _is_value(each):
-                self.places.enter(each)
-                self.places.leave(each)
-                continue
             self.places.enter(each)
+            if each.name in HOLDERS:
+                self.found.remarks += remarks(self.part, each, str(self.places))
+                yield from others(self.part, each, str(self.places))
             if each.name in {"text:p", "text:h"}:
                 yield from self._paragraph(each, element)
-            elif each.name in {"svg:title", "svg:desc"}:
-                place = f"{self.places}, alternative text"
-                for slot in text_slot(self.part, each, place, "attribute"):
-                    yield (slot,)
-            else:
+            elif each.name not in _LEFT_ALONE and not _is_value(each):
                 yield from self.below(each)
+                yield from self._cell(each)
             self.places.leave(each)
+
+    def _cell(self, element: Element) -> Iterator[tuple[Slot, ...]]:
+        """Yield the slot of a cell's value that is in no paragraph: LibreOffice shows the value."""
+        value = element.attributes.get("office:string-value", "")
+        if element.name != "table:table-cell" or not value or element.start in self.values:
+            return
+        place = str(self.places)
+        if not self._stays(element, value, place):
+            for slot in attribute_slot(self.part, element, "office:string-value", place):
+                yield (slot._replace(segment=slot.segment._replace(kind="cell")),)
 
     def _paragraph(self, element: Element, parent: Element) -> Iterator[tuple[Slot, ...]]:
         found = mixed(self.part.data, element, self.rules)
@@ -173,8 +192,8 @@ class _Walk:
             )
             self._enter(element, found.text)
             slot = Slot(segment, element.content, element.stop, found.writer, self.part.name)
-            if self.options.bilingual and not inside:
-                slot = self._doubled(slot, element)
+            if self.options.bilingual:
+                slot = self._doubled(slot, element, [each for slots in inside for each in slots])
             yield (slot, *self._value(slot, parent))
         yield from inside
 
@@ -195,14 +214,18 @@ class _Walk:
         """Return whether a cell holds a formula as text, or a text by which a formula knows it."""
         if self.formulas is None or parent.name != "table:table-cell":
             return False
-        if self.formulas.name(text):
+        named = self.formulas.name(text)
+        if named:
             self.found.remark(place, NAMED, "name")
-            return True
-        return is_formula(text)
+        if named or is_formula(text):
+            self.values.add(parent.start)
+        return named or is_formula(text)
 
-    def _doubled(self, slot: Slot, element: Element) -> Slot:
-        """Return the slot of a paragraph with its translation in a copy after it."""
+    def _doubled(self, slot: Slot, element: Element, inside: Sequence[Slot]) -> Slot:
+        """Return the slot of a paragraph with its translation in a copy after it, or at its end."""
         data = self.part.data
+        if inside:
+            return Doubled.in_line(slot, data, b"<text:line-break/>", inside)
         style = attribute_range(data, element, "text:style-name")
         named = b' text:style-name="' + data[slice(*style)] + b'"' if style else b""
         writer = Doubled(
@@ -212,15 +235,19 @@ class _Walk:
         return slot._replace(segment=segment, writer=writer, start=element.end, end=element.end)
 
     def _value(self, slot: Slot, cell: Element) -> Iterator[Slot]:
-        """Yield the slot of a cell's value, if it is kept beside its one paragraph."""
-        if "office:string-value" not in cell.attributes:
+        """Yield the slot of a cell's value, if it is that of its one paragraph."""
+        value = cell.attributes.get("office:string-value")
+        if value is None:
             return
+        codes = tuple(map(_shown, slot.segment.codes))
         paragraphs = (each for each in cell.children if each.name == "text:p")
+        same = rendered(slot.segment.text, codes, str).split() == value.split()
         place = attribute_range(self.part.data, cell, "office:string-value")
-        if len(list(islice(paragraphs, 2))) == 1 and place:
-            raw = self.part.data[slice(*place)].decode()
-            codes = tuple(map(_shown, slot.segment.codes))
-            writer = PlainName(raw, value_of, escaped_value, codes)
+        if same and len(list(islice(paragraphs, 2))) == 1 and place:
+            self.values.add(cell.start)
+            writer = PlainName(
+                self.part.data[slice(*place)].decode(), value_of, escaped_value, codes
+            )
             yield Slot(slot.segment, *place, writer, self.part.name)
 
 

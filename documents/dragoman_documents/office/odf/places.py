@@ -24,10 +24,14 @@ class Places:
     row: int = 0
     column: int = 0
     in_notes: bool = False
+    message: str = ""
+    """The cell whose rule for its values has messages."""
     _rows: int = 1
 
     def __str__(self) -> str:
         """Return `sheet Sales, B7`, `slide 3` or `paragraph 12`."""
+        if self.message:
+            return f"message of {self.message}"
         if self.kind == "spreadsheet" and self.sheet:
             return f"sheet {self.sheet}, {column_name(max(1, self.column))}{max(1, self.row)}"
         if self.slide:
@@ -40,7 +44,9 @@ class Places:
         self.paragraph += name in {"text:p", "text:h"}
         self.slide += name == "draw:page"
         self.in_notes |= name == "presentation:notes"
-        if name == "table:table":
+        if name == "table:content-validation":
+            self.message = element.attributes.get("table:base-cell-address", "cells")
+        elif name == "table:table":
             self.sheet, self.row, self._rows = element.attributes.get("table:name", ""), 0, 1
         elif name == "table:table-row":
             self.row, self.column = self.row + self._rows, 0
@@ -50,7 +56,9 @@ class Places:
 
     def leave(self, element: Element) -> None:
         """Count what a cell stands for, and leave the notes of a slide."""
-        if element.name == "presentation:notes":
+        if element.name == "table:content-validation":
+            self.message = ""
+        elif element.name == "presentation:notes":
             self.in_notes = False
         elif element.name in _CELLS:
             self.column += _repeated(element, "table:number-columns-repeated") - 1

@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given
 
 from dragoman_documents import registry
-from dragoman_documents.codec import Extraction
-from support.documents.laws import GERMAN, assert_identity, assert_read_back, tagged, translations
+from dragoman_documents.codec import Extraction, Options
+from support.documents.laws import (
+    GERMAN,
+    assert_identity,
+    assert_itself_again,
+    assert_read_back,
+    tagged,
+    translations,
+)
 
 
 def extracted(name: str, xml: str) -> Extraction:
@@ -131,6 +138,43 @@ def test_cues_of_ttml_keep_their_times() -> None:
     assert '<p begin="1s" end="2s"><span>B</span><br/>C</p>' in written(
         "ttml", xml, "<g1>B</g1><x2/>C"
     )
+
+
+RUBY = '<span tts:ruby="container">{}</span>'
+BASE, READING = '<span tts:ruby="base">b</span>', '<span tts:ruby="text">r</span>'
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        (RUBY.format(BASE + READING), "A <g1>b</g1>"),
+        (RUBY.format(f'<span tts:ruby="delimiter">(</span>{READING}{BASE}'), "A <g1>b</g1>"),
+        (RUBY.format(f'<span tts:ruby="baseContainer">{BASE}</span>{READING}'), "A <g1>b</g1>"),
+        (
+            RUBY.format(f'<span tts:ruby="baseContainer">{BASE}{BASE}</span>'),
+            "A <g1><g2>b</g2><g3>b</g3></g1>",
+        ),
+        (RUBY.format(READING), "A <g1><x2/></g1>"),
+        (RUBY.format('<span tts:ruby="base"/>'), "A <g1><x2/></g1>"),
+        (
+            '<span style="s r"><span style="b">b</span><span style="t">r</span></span>',
+            "A <g1>b</g1>",
+        ),
+        ('<span style="s">b</span>', "A <g1>b</g1>"),
+    ],
+)
+def test_what_is_written_over_a_ruby_of_ttml_is_no_text(content: str, wanted: str) -> None:
+    styles = "".join(
+        f'<style xml:id="{name}" tts:ruby="{role}"/>'
+        for name, role in (("r", "container"), ("b", "base"), ("t", "text"))
+    )
+    xml = (
+        '<tt xml:lang="en" xmlns="http://www.w3.org/ns/ttml" xmlns:tts="http://www.w3.org/ns/ttml#styling">'
+        f"<head><styling>{styles}</styling></head><body><div><p>A {content}</p></div></body></tt>"
+    )
+    assert texts("ttml", xml) == [wanted]
+    assert_itself_again(registry.codec("ttml"), xml.encode(), Options("en", "en"))
+    assert_read_back(registry.codec("ttml"), xml.encode(), [f"[de] {wanted}"])
 
 
 def test_a_paragraph_of_ttml_inside_another_belongs_to_it() -> None:

@@ -25,7 +25,7 @@ from support.documents.office import zipped
 
 ODF = "urn:oasis:names:tc:opendocument:xmlns"
 NAMES = (
-    *("office", "text", "table", "style", "presentation"),
+    *("office", "text", "table", "style", "presentation", "form"),
     *("drawing", "svg-compatible"),
 )
 PREFIXES = {"drawing": "draw", "svg-compatible": "svg"}
@@ -191,6 +191,15 @@ def test_a_bilingual_text_has_the_translation_after_each_paragraph() -> None:
     assert '<text:p text:style-name="P">Eins<text:tab/></text:p><text:h>' in content(output)
 
 
+def test_a_bilingual_paragraph_with_a_note_has_its_translation_at_its_end() -> None:
+    codec, options = registry.codec("odt"), Options("de", bilingual=True)
+    data = odf(f"<text:p>One{NOTE.format('a note')} {SPAN.format('T2', 'two')}</text:p>")
+    output = content(assert_read_back(codec, data, ["<g2>Zwei</g2> <x1/> eins", "b"], options))
+    assert output.count("<text:note>") == 1
+    zwei = SPAN.format("T2", "Zwei")
+    assert f"{SPAN.format('T2', 'two')}<text:line-break/>{zwei}  eins</text:p>" in output
+
+
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
@@ -222,3 +231,109 @@ def test_headings_above_a_paragraph_are_its_context_if_asked() -> None:
     assert [each.headings for each in segments] == [
         (), ("A",), ("A",), ("A", "B"), ("A",), ("A", "C"), (), ("D",),
     ]  # fmt: skip
+
+
+def field(name: str, text: str, attributes: str = "") -> str:
+    return f"<text:{name} {attributes}>{text}</text:{name}>"
+
+
+RUBY = (
+    "<text:ruby><text:ruby-base>{}</text:ruby-base><text:ruby-text>{}</text:ruby-text></text:ruby>"
+)
+CASES = 'text:string-value-if-true="yes" text:string-value-if-false="no"'
+FORM = (
+    '<office:forms><form:form form:name="n"><form:button form:label="Press" form:title="Tip"/>'
+    "{}</form:form></office:forms>"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        (f"<text:p>A {RUBY.format('base', 'reading')}.</text:p>", ["A <g1>base</g1>."]),
+        (
+            f"<text:p>A {RUBY.format(SPAN.format('T2', 'b'), 'r')}</text:p>",
+            ["A <g1><g2>b</g2></g1>"],
+        ),
+        ("<text:p>A <text:ruby><text:ruby-base/></text:ruby></text:p>", ["A <x1/>"]),
+        ("<text:p>A <text:ruby/></text:p>", ["A <x1/>"]),
+        (f"<text:p>Dear {field('placeholder', '&lt;name&gt;')}</text:p>", ["Dear <g1><name></g1>"]),
+        (f"<text:p>A {field('text-input', 'b')}</text:p>", ["A <g1>b</g1>"]),
+        (f"<text:p>A {field('execute-macro', 'b')}</text:p>", ["A <g1>b</g1>"]),
+        (f"<text:p>A {field('page-number', '1')}</text:p>", ["A <x1/>"]),
+        (f"<text:p>A {field('conditional-text', 'no', CASES)}</text:p>", ["A <x1/>", "yes", "no"]),
+        (f"<text:p>A {field('conditional-text', 'x', CASES)}</text:p>", ["A <x1/>", "yes", "no"]),
+        (f"<text:p>{field('hidden-text', 'a', 'text:string-value=&quot;a&quot;')}</text:p>", None),
+        (FORM.format(""), ["Press", "Tip"]),
+        ("<text:index-title-template>Contents</text:index-title-template>", ["Contents"]),
+        ("<table:table><table:title>Sales</table:title></table:table>", ["Sales"]),
+    ],
+)
+def test_what_readers_see_besides_paragraphs_is_sent(body: str, wanted: list[str] | None) -> None:
+    data = odf(body.replace("&quot;", '"'))
+    codec = registry.codec("odt")
+    texts = [text for text, _ in found(data)]
+    assert texts == (["a"] if wanted is None else wanted)
+    assert_itself_again(codec, data)
+    assert_read_back(codec, data, tagged(codec.extract(data, GERMAN)))
+    assert codec.extract(data, GERMAN).remarks == ()
+
+
+def test_the_text_that_a_condition_shows_follows_its_case() -> None:
+    data = odf(f"<text:p>A {field('conditional-text', 'no', CASES)}</text:p>")
+    output = content(assert_read_back(registry.codec("odt"), data, ["A <x1/>", "ja", "nein"]))
+    assert 'if-true="ja" text:string-value-if-false="nein">nein<' in output
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (FORM.format('<form:listbox><form:option form:label="One"/></form:listbox>'), "name"),
+        (
+            '<text:p>A <text:drop-down><text:label text:value="b"/>b</text:drop-down></text:p>',
+            "name",
+        ),
+        ("<text:index-body><text:p>Chapter</text:p></text:index-body>", "generated"),
+        ('<text:p><text:a office:title="A tip">b</text:a></text:p>', "attribute"),
+    ],
+)
+def test_what_stays_is_remarked(body: str, kind: str) -> None:
+    assert [each.kind for each in registry.codec("odt").extract(odf(body), GERMAN).remarks] == [
+        kind
+    ]
+
+
+MESSAGES = (
+    '<table:content-validations><table:content-validation table:base-cell-address="S.A1">'
+    '<table:help-message table:title="Help"><text:p>A number</text:p></table:help-message>'
+    '<table:error-message table:title="Bad"><text:p>No</text:p><text:p>Sorry</text:p>'
+    "</table:error-message></table:content-validation></table:content-validations>"
+)
+
+
+def test_messages_of_cells_are_sent() -> None:
+    data = odf(f'{MESSAGES}<table:table table:name="S"/>', "spreadsheet")
+    places = [("message of S.A1", text) for text in ("Help", "A number", "Bad", "No", "Sorry")]
+    assert [(place, text) for text, place in found(data, "ods")] == places
+    assert_itself_again(registry.codec("ods"), data)
+
+
+def test_values_of_cells_that_are_not_their_paragraph_are_sent() -> None:
+    cell = '<table:table-cell office:string-value="{}">{}</table:table-cell>'
+    cells = (
+        cell.format("Only a value", ""),
+        cell.format("A value", "<text:p>Another</text:p>"),
+        cell.format("two lines", "<text:p>two</text:p><text:p>lines</text:p>"),
+        cell.format("=A1+1", ""),
+        cell.format("", ""),
+    )
+    row = f"<table:table-row>{''.join(cells)}</table:table-row>"
+    data = odf(f'<table:table table:name="S">{row}</table:table>', "spreadsheet")
+    wanted = ["Only a value", "Another", "A value", "two", "lines", "two lines"]
+    assert [text for text, _ in found(data, "ods")] == wanted
+    assert_itself_again(registry.codec("ods"), data)
+
+
+def test_footers_of_slides_are_sent() -> None:
+    footer = "<presentation:footer-decl>Our company</presentation:footer-decl>"
+    assert found(odf(footer, "presentation"), "odp") == [("Our company", "paragraph 0, footer")]
