@@ -94,7 +94,9 @@ def decoded(data: bytes, declared: str | None = None, *, recognise: bool = True)
     notes = _NOTES.get(Notes())
     given = notes.given if declared is None else None
     ascii_too = given if data.isascii() else None
-    for name in (declared, ascii_too, "utf-8", _EXPECTED.get()):
+    if declared is not None and (found := _as_declared(data, declared)) is not None:
+        return found
+    for name in (ascii_too, "utf-8", _EXPECTED.get()):
         if name is not None and (found := _tried(data, name)) is not None:
             return found
     if given is not None:
@@ -140,6 +142,18 @@ def noting(notes: Notes) -> Iterator[None]:
         yield
     finally:
         _NOTES.reset(token)
+
+
+def _as_declared(data: bytes, declared: str) -> Decoded | None:
+    """Return the text as declared, unless a declaration in ASCII names what ASCII is not part of.
+
+    Such as UTF-16 in a file that somebody converted to UTF-8.
+    """
+    found = _tried(data, declared)
+    is_ascii = b"\0" < data[:1] < b"\x80"
+    if found is None or (is_ascii and not found.text.startswith(chr(data[0]))):
+        return None
+    return found
 
 
 def _tried(data: bytes, encoding: str) -> Decoded | None:

@@ -66,5 +66,7 @@ def _likely_script(tag: str) -> str | None:
 def _is_language(tag: str) -> bool:
     if len(tag) > _LONGEST_TAG or not tag.isascii() or not langcodes.tag_is_valid(tag):
         return False
+    if not langcodes.tag_is_valid(langcodes.standardize_tag(tag)):
+        return False  # of `zh-min-de-aa` the library makes what is no tag
     language = langcodes.get(tag).language or "und"
     return language not in _NO_LANGUAGE and not language.startswith("x-")

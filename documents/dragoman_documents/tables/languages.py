@@ -41,6 +41,8 @@ def _by_code(name: str) -> Header | None:
 
 def _by_name(name: str) -> Header | None:
     """Read the name of a language, in English or its own."""
+    if "\0" in name:  # the library's trie reads past the end of its names
+        return None
     try:
         tag = langcodes.find(name).to_tag()
     except LookupError:
@@ -99,7 +101,10 @@ def _is_code(name: str) -> bool:
     """Return whether a name is a tag of a language; `No`, `Is` and `key` are words."""
     if not re.fullmatch(_CODE, name) or name.istitle() or not langcodes.tag_is_valid(name):
         return False
-    language = langcodes.get(langcodes.standardize_tag(name)).language or ""
+    tag = langcodes.standardize_tag(name)
+    if not langcodes.tag_is_valid(tag):  # of `zh-min-de-aa` the library makes what is no tag
+        return False
+    language = langcodes.get(tag).language or ""
     return len(language) == len("de") or language in _LONG
 
 

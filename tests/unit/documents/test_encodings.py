@@ -33,6 +33,12 @@ def test_a_declared_encoding_is_used() -> None:
     assert decoded("Grüße".encode("cp1252"), "windows-1252").text == "Grüße"
 
 
+@pytest.mark.parametrize("declared", ["utf-16-le", "utf_16_be", "utf-32", "cp037"])
+def test_a_declaration_that_could_not_be_read_so_is_not_believed(declared: str) -> None:
+    data = f'<?xml version="1.0" encoding="{declared}"?><a>Grüße</a>'.ljust(80).encode()
+    assert decoded(data, declared).encoding == "utf-8"
+
+
 def test_an_undeclared_encoding_is_recognised() -> None:
     assert decoded(GERMAN.encode("cp1252")).text == GERMAN
 

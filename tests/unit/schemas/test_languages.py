@@ -59,6 +59,7 @@ def test_a_language_has_one_spelling(tag: str, expected: str) -> None:
         "de\n",
         "de-Qqqq",
         "de-AB",
+        "zh-min-419-xc",
         "дe",
         "de;en",
         "de-" + "x" * 5000,

@@ -278,6 +278,14 @@ def test_a_header_may_have_line_breaks_and_an_empty_corner() -> None:
     assert texts_of(",title,body\n0,A hat,It is red.\n") == ["A hat", "It is red."]
 
 
+@pytest.mark.parametrize(
+    "name", ["\0", "German\0", "en\0", "title_\0", "zh_min_419_xc", "x-zh-min-a1"]
+)
+def test_names_that_no_library_of_languages_reads_are_names(name: str) -> None:
+    found = assert_identity(CSV, f"key,{name},en\nA,A hat,A shoe\n".encode(), IN_PLACE)
+    assert found.segments
+
+
 @pytest.mark.parametrize("cell", ['=A:A&"/"', "=SUM(A1)", "=$B$2+1", "=1+1", "='Sheet 1'!A2"])
 def test_a_formula_is_no_text(cell: str) -> None:
     quoted = cell.replace('"', '""')
