@@ -54,12 +54,17 @@ class _Numerus:
             index in contents or form.content < form.stop for index, form in enumerate(self.forms)
         )
         kind = "unfinished" if draft or not complete else None
-        parts, end = [with_attribute(tag, "type", kind)], self.target.content
+        parts, end = [_tag(tag, kind)], self.target.content
         for index, form in enumerate(self.forms):
             if index in contents:
                 parts += (self.data[end : form.start], _form(contents[index]))
                 end = form.end
         return b"".join([*parts, self.data[end : self.target.end]])
+
+
+def _tag(tag: bytes, kind: str | None) -> bytes:
+    """Return the start tag of a translation of one length."""
+    return with_attribute(tag, "type", kind, ("variants",))
 
 
 def _form(content: bytes) -> bytes:
@@ -90,18 +95,24 @@ def _add_message(read: Read, message: Element, place: str) -> None:
     if message.attributes.get("numerus") == "yes":
         _add_forms(read, target, found, about)
         return
-    held = target_text(read.data, target, found, _RULES)
+    held = target_text(read.data, _longest(target), found, _RULES)
     segment = about._replace(
         text=found.text, codes=found.codes, state=_state(held, kind), target=held
     )
     tag = read.data[target.start : target.content]
     writer = TargetWriter(
         found.writer,
-        with_attribute(tag, "type", None),
+        _tag(tag, None),
         b"</translation>",
-        with_attribute(tag, "type", "unfinished"),
+        _tag(tag, "unfinished"),
     )
     read.slots.append((Slot(segment, target.start, target.end, writer),))
+
+
+def _longest(target: Element) -> Element:
+    """Return the element with a translation; of those of several lengths the first one."""
+    is_varied = target.attributes.get("variants") == "yes"
+    return (target.child("lengthvariant") if is_varied else None) or target
 
 
 def _state(held: str | None, kind: str | None) -> State:
@@ -122,7 +133,7 @@ def _add_forms(read: Read, target: Element, source: Mixed, about: Segment) -> No
         return
     message = _Numerus(read.data, target, elements)
     for index, (form, element) in enumerate(zip(own, elements, strict=True)):
-        there = target_text(read.data, element, source, _RULES)
+        there = target_text(read.data, _longest(element), source, _RULES)
         held = None if there is None else form.numbered(there)
         found = slot(FormWriter(message, index, form, source), about)
         state = _state(held, target.attributes.get("type"))

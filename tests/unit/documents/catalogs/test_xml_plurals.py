@@ -159,6 +159,17 @@ def test_numerus_forms_that_are_filled_are_targets_and_drafts_stay_unfinished() 
     assert output == numerus("%n x", "%n b", "%n c")
 
 
+def test_a_numerus_form_of_qt_takes_the_place_of_those_of_several_lengths() -> None:
+    options = Options("pl", "en")
+    lengths = "<lengthvariant>%n long</lengthvariant><lengthvariant>%n x</lengthvariant>"
+    data = numerus("a", "b", "c").replace(b">a<", f" variants='yes'>{lengths}<".encode())
+    extraction = QT.extract(data, options)
+    assert [each.target for each in extraction.segments] == ["1 long", "b", "c"]
+    assert lengths.encode() in assert_read_back(QT, data, [None, "22 b", None], options)
+    output = assert_read_back(QT, data, ["1 a", None, None], options)
+    assert output == numerus("%n a", "b", "c", kind="")
+
+
 @pytest.mark.parametrize("forms", [(), ("",), ("", ""), ("", "", "", "")])
 def test_a_message_of_qt_with_other_forms_than_the_language_is_left_alone(
     forms: Sequence[str],

@@ -128,6 +128,26 @@ def test_translations_of_qt_are_finished_unless_they_are_drafts() -> None:
     assert '<translation type="unfinished">C</translation>' in output
 
 
+LENGTHS = "<lengthvariant>Long &lt;one</lengthvariant><lengthvariant>one</lengthvariant>"
+
+
+def test_a_translation_of_qt_takes_the_place_of_those_of_several_lengths() -> None:
+    xml = QT.format(
+        MESSAGE.format("", f' variants="yes">{LENGTHS}')
+        + MESSAGE.format("", f" type='unfinished' variants='yes'>{LENGTHS}")
+        + MESSAGE.format("", ' variants="yes" type="unfinished">')
+    )
+    codec = registry.codec("qt")
+    extraction = codec.extract(xml.encode(), GERMAN)
+    assert [(each.state, each.target) for each in extraction.segments] == [
+        ("done", "Long <one"), ("draft", "Long <one"), ("empty", None),
+    ]  # fmt: skip
+    output = assert_read_back(codec, xml.encode(), [None, "B", "C"])
+    assert b"".join((LENGTHS.encode(), b"</translation>")) in output
+    assert b"<translation>B</translation>" in output
+    assert b"<translation>C</translation>" in output
+
+
 def test_cues_of_ttml_keep_their_times() -> None:
     xml = (
         '<tt xmlns="http://www.w3.org/ns/ttml"><body><div>'
