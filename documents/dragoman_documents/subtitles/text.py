@@ -23,9 +23,11 @@ _DRAWING: Final = (
 """Shapes of ASS, between their tags or left over as a line: `m 0 0 l 100 0 100 100`."""
 _PRONUNCIATION: Final = r"<rt(?:[ .][^<>\n]{0,200})?>(?:[^<]|<(?!/?r[tu]))*+(?:</rt>)?"
 SRT_TAG: Final = re.compile(
-    rf"{_DRAWING}|</?(?i:i|b|u|s|font|c|v)(?:[ .][^<>\n]{{0,200}})?>|\{{\\[^{{}}\n]{{1,200}}\}}",
+    rf"{_DRAWING}|</?(?i:i|b|u|s|font|c|v)(?:[ .][^<>\n]{{0,200}})?>|\{{\\[^{{}}\n]{{1,200}}\}}"
+    r"|(?:\\[Nnh])++",
     re.MULTILINE,
 )
+"""Markup, and of ASS what players obey: its tags, and breaks and hard blanks (`\\N`, `\\h`)."""
 VTT_TAG: Final = re.compile(rf"{_DRAWING}|{_PRONUNCIATION}|<[^<>\n]{{0,1000}}>", re.MULTILINE)
 _NAME: Final = re.compile(r"<(/?)(?!rt[ .>])([A-Za-z]+)")
 _TAG: Final = re.compile(r"</?[gx][1-9][0-9]{0,5}/?>")

@@ -1,4 +1,4 @@
-"""Files that are configuration by their names: read by programs, in formats that also hold texts.
+"""Files that are configuration by name or place: read by programs, in formats that also hold texts.
 
 A run over a folder leaves them alone; one that is named as a path is read.
 """
@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 CONFIGURATION: Final = "configuration"
-"""Reason of a file that is not read because its name is in the table."""
+"""Reason of a file that is not read because its name or its place is in a table."""
 
 _NAMES: Final = """
     package.json package-lock.json npm-shrinkwrap.json packages.lock.json composer.json bower.json
@@ -38,6 +38,10 @@ _NAMES: Final = """
 """
 """Patterns of names in lower case."""
 _NAMED: Final = re.compile("|".join(map(translate, _NAMES.split())))
+_PLACES: Final = "*.xcassets/contents.json *.xcassets/*/contents.json *.icon/icon.json"
+"""Patterns of paths in lower case: Xcode's catalogs of images and colors, where only the folder
+tells what the file is."""
+_PLACED: Final = re.compile("|".join(map(translate, _PLACES.split())))
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = dict.fromkeys(
     ("_category_.json", "_category_.yml", "_category_.yaml"),
     ("label", "link.title", "link.description"),
@@ -46,8 +50,9 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = dict.fromkeys(
 
 
 def is_configuration(path: str) -> bool:
-    """Return whether a file is configuration by its name."""
-    return _NAMED.match(PurePosixPath(path).name.lower()) is not None
+    """Return whether a file is configuration by its name, or by the folder that it is in."""
+    lowered = PurePosixPath(path.lower())
+    return bool(_NAMED.match(lowered.name) or _PLACED.match(str(lowered)))
 
 
 def keys_of(path: str) -> tuple[str, ...]:

@@ -206,7 +206,9 @@ class Selection:
             suffix = PurePosixPath(found.path).suffix.lower()
             detail = _CONVERT.get(suffix, "no format is known for its name; give --format")
             return Found(found.source, found.path, reason="unsupported_format", detail=detail)
-        if is_configuration(found.path) and not (found.named or self._is_named(found.path)):
+        if is_configuration(found.source.as_posix()) and not (
+            found.named or self._is_named(found.path)
+        ):
             detail = "its name is that of configuration; name it as a PATH to translate it"
             return Found(found.source, found.path, reason=CONFIGURATION, detail=detail)
         known = site.name if site is not None and name in SITED else None

@@ -388,6 +388,7 @@ TIMES = "00:00:0{0}.000 --> 00:00:0{0}.900\n"
                 "水", "水「火", "\u00a0", "&nbsp;", "&amp;", "&", "<", "x" * 45, "{\\an8}", "<x1/>",
                 "\u266a", "\n[a b]\n", "\nMAN: a", "{\\p1}m 0 0 l 1 1", "{\\p0}", "\nm 1 2 l 3 4",
                 "<ruby>a<rt>b</rt>", "</ruby>", "-->", " 00:00:01 -> 00:00:02",
+                "\\N", "\\h",
             ]).map(str),
             min_size=1,
         ).map("".join),
@@ -402,6 +403,22 @@ def test_subtitles_that_are_their_own_translation_stay_as_they_are(
     blocks = [TIMES.format(index) + cue for index, cue in enumerate(cues)]
     text = "\n\n".join(["WEBVTT", *blocks, ""]) if codec.vtt else "\n\n".join([*blocks, ""])
     assert_itself_again(codec, text.replace("\n", newline).encode())
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "answer", "wanted"),
+    [
+        (r"Text\Nwith a break", "Text<x1/>with a break", "Mit<x1/>Umbruch", r"Mit\NUmbruch"),
+        (r"\h\hHello\N\hyou\N", "Hello<x1/>you", "Hallo<x1/>du", r"\h\hHallo\N\hdu\N"),
+        (r"- Who?\n- Me!", "- Who?<x1/>- Me!", "- Wer?<x1/>- Ich!", r"- Wer?\n- Ich!"),
+    ],
+)
+def test_breaks_and_hard_blanks_of_ass_in_srt_are_codes(
+    source: str, text: str, answer: str, wanted: str
+) -> None:
+    data = SRT_HEAD + source.encode()
+    assert texts_of(SRT, data.decode()) == [text]
+    assert assert_read_back(SRT, data, [answer]) == SRT_HEAD + wanted.encode()
 
 
 def test_a_break_at_the_end_of_a_shorter_text_is_left_out() -> None:

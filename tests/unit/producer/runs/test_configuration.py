@@ -21,13 +21,19 @@ from dragoman_producer.testing import InMemoryClient
         ("web/tsconfig.build.json", True),
         ("Chart.yaml", True),
         ("requirements-dev.txt", True),
+        ("App/Images.xcassets/Contents.json", True),
+        ("Images.xcassets/Group/AppIcon.appiconset/Contents.json", True),
+        ("App/AppIcon.icon/icon.json", True),
+        ("App/Images.xcassets/Tips.dataset/tips.json", False),
+        ("docs/contents.json", False),
+        ("icons/icon.json", False),
         ("my-package.json", False),
         ("package.json.md", False),
         ("locales/en.json", False),
         ("requirements/notes.txt", False),
     ],
 )
-def test_configuration_is_known_by_its_name(path: str, *, expected: bool) -> None:
+def test_configuration_is_known_by_its_name_or_place(path: str, *, expected: bool) -> None:
     assert is_configuration(path) is expected
 
 
