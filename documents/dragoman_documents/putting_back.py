@@ -20,6 +20,8 @@ from dragoman_documents.read_back import (
 MOST_SPLICES: Final = 200
 """Splices in search of texts that change the markup; one among n costs about log2(n), or two if it
 does not read back."""
+_OF_MESSAGES: Final = frozenset({"message", "plural"})
+"""Kinds of segments of which a message may have several, and be valid with all of them only."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -38,6 +40,8 @@ class Spliced:
     """Plural forms that hold the general form, because their number did not come back."""
     lost: list[int]
     """Plural forms whose number did not come back, and that no general form could replace."""
+    incomplete: list[int]
+    """Segments whose document lacks a text of the same message, without which it holds none."""
     changed: list[int]
     """Segments whose translation does not read back as it was put in."""
     again: Extraction
@@ -63,9 +67,12 @@ def put_back(
     work = _Work(codec, data, extraction, options)
     output, kept = work.largest(forms)
     general = [index for index in general if kept[index] is not None]
-    changed = sorted(_lost(fitting, encodable) + _lost(forms, kept))
+    again = work.again
+    incomplete = work.incomplete(forms, kept)
+    left = set(_lost(forms, kept)).difference(incomplete)
+    changed = sorted([*_lost(fitting, encodable), *left])
     lost = _lost(encodable, forms)
-    return Spliced(output, tags, general, lost, changed, work.again)
+    return Spliced(output, tags, general, lost, incomplete, changed, again)
 
 
 def _lost(before: Sequence[str | None], after: Sequence[str | None]) -> list[int]:
@@ -115,6 +122,20 @@ class _Work:
                 return output, kept
             gone = frozenset(bad if self._splices < 2 * MOST_SPLICES else range(len(kept)))
             kept = [None if index in gone else text for index, text in enumerate(kept)]
+
+    def incomplete(self, texts: Sequence[str | None], kept: Sequence[str | None]) -> list[int]:
+        """Return the forms and arms left out that the document holds if no text is missing."""
+        segments = self._extraction.segments
+        left = [index for index in _lost(texts, kept) if segments[index].kind in _OF_MESSAGES]
+        if not left or None not in texts:
+            return []
+        pairs = zip(texts, segments, strict=True)
+        whole = [segment.text if text is None else text for text, segment in pairs]
+        try:
+            _, bad = self._tried(whole)
+        except SkeletonDiffers:
+            return []
+        return sorted(set(left).difference(bad))
 
     def _tried(self, texts: Sequence[str | None]) -> tuple[bytes, list[int]]:
         """Return the output and the indices of the texts that differ.

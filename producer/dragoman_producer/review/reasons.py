@@ -29,6 +29,7 @@ REASONS: Final[Mapping[str, str]] = {
     "read_back": "the document could not hold it; the source was kept",
     "plural": "the number did not come back; the general form was used",
     "plural_lost": "the number did not come back; it keeps its source",
+    "message_incomplete": "another text of its message has no translation; the source was kept",
     "missing": "it has no translation",
     "quality_failed": "no answer passed the gates; the source was kept",
     "engine_failed": "the model gave no answer",

@@ -17,7 +17,7 @@ from dragoman_producer.runs.paths import shown
 from dragoman_producer.runs.planning import Target
 from dragoman_producer.runs.request import Request, to_write_again
 
-_ALTERED: Final = frozenset({"tags", "read_back", "plural", "plural_lost"})
+_ALTERED: Final = frozenset({"tags", "read_back", "plural", "plural_lost", "message_incomplete"})
 """Codes of segments whose document does not hold the translation as it came."""
 
 

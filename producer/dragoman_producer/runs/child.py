@@ -297,7 +297,9 @@ def _write(request: dict[str, Any], texts: Iterator[Text]) -> Iterator[object]:
     """Yield the answer to `write`: the output is in the temporary file by then."""
     source, codec, options = _unchanged(request)
     digest = hashlib.sha256()
-    bad: dict[str, list[int]] = {name: [] for name in ("tags", "general", "lost", "changed")}
+    bad: dict[str, list[int]] = {
+        name: [] for name in ("tags", "general", "lost", "incomplete", "changed")
+    }
     first, without_ids = 0, None
     anchors = Anchors(*request["anchors"]) if request.get("anchors") else None
     notes = _notes(source, options)

@@ -19,6 +19,7 @@ _WHY: Final = {
     "tags": "the translation lacks tags",
     "read_back": "the translation would change the markup",
     "plural_lost": "the translation lacks a number",
+    "message_incomplete": "another text of its message has no translation",
 }
 """What codes mean, where they do not say it themselves."""
 COUNTS: Final = ("segments", "new", "reused", "memory", "edited", "warned", "source", "failed")

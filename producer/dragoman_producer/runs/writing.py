@@ -337,6 +337,7 @@ _CODES: Final = {
     "tags": "tags",
     "changed": "read_back",
     "lost": "plural_lost",
+    "incomplete": "message_incomplete",
     "general": "plural",
 }
 """Code of the issues per list in the answer of a child; the last one replaces sources."""

@@ -68,6 +68,19 @@ def test_a_translation_that_spoils_an_untranslated_segment_is_left_out() -> None
     assert (spliced.changed, spliced.data) == ([0], b"one\ntwo\ndrei")
 
 
+@pytest.mark.parametrize("bad", [None, "viele", "\ud800 21", "21<x9/>"])
+def test_forms_whose_message_lacks_another_form_are_told_apart_from_bad_ones(
+    bad: str | None,
+) -> None:
+    codec = registry.codec("po")
+    data = b'msgid "a hat"\nmsgid_plural "%d hats"\nmsgstr[0] ""\nmsgstr[1] ""\nmsgstr[2] ""\n'
+    polish = Options("pl", "en")
+    found = codec.extract(data, polish)
+    spliced = put_back(codec, data, found, ["kapelusz", "22 kapelusze", bad], polish)
+    assert (spliced.data, spliced.incomplete) == (data, [0, 1])
+    assert not {0, 1} & {*spliced.changed, *spliced.lost, *spliced.tags}
+
+
 def test_a_document_is_not_lost_to_very_many_bad_answers() -> None:
     strings = "".join(
         f'<string name="a{number}">Hello {number} x</string>' for number in range(300)
