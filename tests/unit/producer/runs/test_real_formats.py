@@ -93,6 +93,18 @@ async def test_drafts_are_translated_again_and_finished_messages_only_on_request
     assert texts == [*filled, "Guessed", "Reviewed"]
 
 
+async def test_texts_with_half_a_character_stay_and_are_one_remark(folder: Path) -> None:
+    source = r'{"a": "Half \ud800 here", "b": "Whole \ud83d\ude00", "c": "Another \udc00"}'
+    (folder / "in/a.json").write_text(source)
+    assert await translated(folder, to="de") == ["Whole \U0001f600"]
+    written = (folder / "out/de/a.json").read_text()
+    assert written == source.replace("Whole", "[de] Whole")
+    (document,) = json.loads((folder / "out/report.json").read_text())["documents"]
+    (issue,) = document["issues"]
+    assert (issue["code"], issue["kind"]) == ("remark", "characters")
+    assert (issue["count"], issue["place"]) == (2, "a")
+
+
 async def test_a_po_file_gets_the_plural_forms_of_its_language_and_keeps_what_is_filled(
     folder: Path,
 ) -> None:
