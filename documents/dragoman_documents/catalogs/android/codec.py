@@ -15,13 +15,17 @@ from dragoman_documents.xml.html_in_text import Marked, with_html
 from dragoman_documents.xml.inline import mixed
 from dragoman_documents.xml.plurals import FormWriter, slot
 from dragoman_documents.xml.slots import Slot, translatable
+from dragoman_documents.xml.targets import set_tag
 from dragoman_documents.xml.tree import Element, attribute_range
 
 _NAMESPACES: Final = {
     "": "",
     "http://www.w3.org/XML/1998/namespace": "xml",
     "urn:oasis:names:tc:xliff:document:1.2": "xliff",
+    "http://schemas.android.com/tools": "tools",
 }
+_LOCALE: Final = "tools:locale"
+"""The language of the file for Android's tools, which check its spelling."""
 _REFERENCE: Final = re.compile(rb"\s*[@?][A-Za-z+:_./*]*[/:][A-Za-z0-9_.]+\s*\Z")
 _COUNT: Final = re.compile(r"%(?:[0-9]{1,2}\$)?,?[0-9]{0,3}d")
 
@@ -79,6 +83,8 @@ class _Plurals:
 
 
 def _android(read: Read) -> None:
+    if attribute_range(read.data, read.root, _LOCALE) is not None:
+        set_tag(read, read.root, _LOCALE)
     for each in read.root.children:
         if each.attributes.get("translatable") == "false":
             continue

@@ -218,6 +218,22 @@ def test_blanks_of_android_that_show_stay(content: str, wanted: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("there", "wanted"),
+    [
+        ("", ""),
+        (' tools:locale="en"', ' tools:locale="de"'),
+        (' tools:locale="de-AT"', ' tools:locale="de-AT"'),
+        (" x:locale='en'", " x:locale='en'"),
+    ],
+)
+def test_the_locale_of_android_is_set_where_there_is_one(there: str, wanted: str) -> None:
+    tools = "http://schemas.android.com/tools"
+    xml = f'<resources xmlns:tools="{tools}" xmlns:x="{tools}"{there}><string name="n">A</string>'
+    output = written("android", f"{xml}</resources>", "B")
+    assert f'"{tools}"{wanted}><string name="n">B</string>' in output
+
+
+@pytest.mark.parametrize(
     ("there", "wanted", "remarks"),
     [
         ("", ' language="de"', 0),
