@@ -62,6 +62,7 @@ _FORMATS: Final = {
     "xhtml": _Format("markup.html.codec", frozenset({".xhtml", ".xht"}), version=2),
     "json": _Format("catalogs.json.codec", frozenset({".json", ".jsonc"}), version=2),
     "xcstrings": _Format("catalogs.apple.xcstrings", frozenset({".xcstrings"}), version=2),
+    "stringsdict": _Format("catalogs.apple.stringsdict", frozenset({".stringsdict"})),
     "arb": _Format("catalogs.json.codec", frozenset({".arb"}), version=2),
     "chrome": _Format("catalogs.json.codec", version=2),
     "ipynb": _Format("markup.notebooks", frozenset({".ipynb"}), version=2),

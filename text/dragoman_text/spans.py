@@ -45,9 +45,11 @@ _ANYWHERE: Final = re.compile(
 _PERHAPS: Final = re.compile(r"://|www\.|[@`<&{%]")
 """Matches every text with a placeholder; most texts have none and need no further search."""
 _DIRECTIVE: Final = re.compile(
-    r"%%|%(?:[0-9]{1,2}\$)?[-_0^#:]{0,2}[0-9]{0,2}[EO]?[A-Za-z](?:[TZ](?=%|\Z))?"
+    r"%%|%(?:[0-9]{1,2}\$)?[-_0^#:]{0,2}[0-9]{0,2}(?:\.[0-9]{1,2})?"
+    r"(?:(?:hh?|ll?|[Lqjzt])[diouxXeEfFgGcs]|[EO]?[A-Za-z](?:[TZ](?=%|\Z))?)"
 )
-"""Of strftime, or printf's: `%-d`, `%b`, and the letters between date and time in ISO 8601."""
+"""Of strftime, or printf's: `%-d`, `%b`, `%.2f`, `%lld`, and the letters between date and time in
+ISO 8601."""
 _FIRST_WORD: Final = re.compile(
     r"[-*#\"'(\[>|.,:;!?0-9 \n]*+"
     r"[A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f]++(?=[,.:;!?]?(?:[ \n]|\Z))"

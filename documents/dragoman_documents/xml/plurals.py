@@ -1,4 +1,4 @@
-"""Messages of XML whose plural forms are written together: Android's plurals, Qt's numerus."""
+"""Messages of XML whose plural forms are written together: of Android, Apple and Qt."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dragoman_documents.plurals.messages import PluralText
 from dragoman_documents.xml.html_in_text import Marked
 from dragoman_documents.xml.inline import Mixed
 from dragoman_documents.xml.slots import Inner, Slot, Writer
+from dragoman_documents.xml.tree import Element
 
 
 class PluralMessage(Protocol):
@@ -29,6 +30,60 @@ class PluralMessage(Protocol):
     def written(self, contents: Mapping[int, bytes], *, draft: bool) -> bytes:
         """Return the bytes with contents by the index of their forms; some may lack one."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """The forms of a message one behind the other: those of the target language are written."""
+
+    data: bytes
+    items: Mapping[str, Element]
+    """By category; the content of each is the text of its form."""
+    forms: Sequence[PluralText]
+    opening: tuple[bytes, bytes]
+    """What is before the text of each item: before and behind its category."""
+    gap: bytes
+    """Blanks between two items."""
+    closing: bytes
+    """What is behind the text of each item."""
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """Return the bytes from the first item to the last."""
+        items = list(self.items.values())
+        return items[0].start, items[-1].end
+
+    @property
+    def fixed(self) -> str:
+        """Return what is before the texts, without the categories."""
+        return b"|".join(self.opening).decode()
+
+    def written(self, contents: Mapping[int, bytes], *, draft: bool) -> bytes:
+        """Return the items: those that are there in place, or those of the target language."""
+        del draft
+        by_category = {
+            form.category: contents[index] if index in contents else self._source(form)
+            for index, form in enumerate(self.forms)
+        }
+        if set(by_category) == set(self.items):
+            return self._in_place(by_category)
+        before, behind = self.opening
+        return self.gap.join(
+            before + name.encode() + behind + content + self.closing
+            for name, content in by_category.items()
+        )
+
+    def _source(self, form: PluralText) -> bytes:
+        item = self.items[form.source]
+        return self.data[item.content : item.stop]
+
+    def _in_place(self, contents: Mapping[str, bytes]) -> bytes:
+        start, end = self.range
+        parts: list[bytes] = []
+        for name, item in self.items.items():
+            parts += (self.data[start : item.content], contents[name])
+            start = item.stop
+        return b"".join([*parts, self.data[start:end]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Final
 
 from dragoman_documents.catalogs.android.text import RULES
 from dragoman_documents.codec import Codec, Remark, Segment
-from dragoman_documents.plurals.messages import PluralText, is_known, plural_texts
+from dragoman_documents.plurals.messages import is_known, plural_texts
 from dragoman_documents.xml.files import Read, XmlCodec
 from dragoman_documents.xml.html_in_text import Marked, with_html
 from dragoman_documents.xml.inline import mixed
-from dragoman_documents.xml.plurals import FormWriter, slot
+from dragoman_documents.xml.plurals import FormWriter, Items, slot
 from dragoman_documents.xml.slots import Slot, translatable
 from dragoman_documents.xml.targets import set_tag
 from dragoman_documents.xml.tree import Element, attribute_range
@@ -28,58 +27,6 @@ _LOCALE: Final = "tools:locale"
 """The language of the file for Android's tools, which check its spelling."""
 _REFERENCE: Final = re.compile(rb"\s*[@?][A-Za-z+:_./*]*[/:][A-Za-z0-9_.]+\s*\Z")
 _COUNT: Final = re.compile(r"%(?:[0-9]{1,2}\$)?,?[0-9]{0,3}d")
-
-
-@dataclass(frozen=True, slots=True)
-class _Plurals:
-    """The items of a `plurals` element."""
-
-    data: bytes
-    items: Mapping[str, Element]
-    """By quantity, without the blanks at the ends of their content."""
-    forms: Sequence[PluralText]
-    opening: tuple[bytes, bytes]
-    """The start tag of each item, before and behind its quantity."""
-    gap: bytes
-    """Blanks between two items."""
-
-    @property
-    def range(self) -> tuple[int, int]:
-        """Return the bytes from the first item to the last."""
-        items = list(self.items.values())
-        return items[0].start, items[-1].end
-
-    @property
-    def fixed(self) -> str:
-        """Return the start tag of the items without a quantity."""
-        return b"|".join(self.opening).decode()
-
-    def written(self, contents: Mapping[int, bytes], *, draft: bool) -> bytes:
-        """Return the items: those that are there in place, or those of the target language."""
-        del draft
-        by_category = {
-            form.category: contents[index] if index in contents else self._source(form)
-            for index, form in enumerate(self.forms)
-        }
-        if set(by_category) == set(self.items):
-            return self._in_place(by_category)
-        before, behind = self.opening
-        return self.gap.join(
-            before + name.encode() + behind + content + b"</item>"
-            for name, content in by_category.items()
-        )
-
-    def _source(self, form: PluralText) -> bytes:
-        item = self.items[form.source]
-        return self.data[item.content : item.stop]
-
-    def _in_place(self, contents: Mapping[str, bytes]) -> bytes:
-        start, end = self.range
-        parts: list[bytes] = []
-        for name, item in self.items.items():
-            parts += (self.data[start : item.content], contents[name])
-            start = item.stop
-        return b"".join([*parts, self.data[start:end]])
 
 
 def _android(read: Read) -> None:
@@ -130,7 +77,7 @@ def _without_blanks(data: bytes, element: Element) -> Element | None:
     return inner
 
 
-def _plurals(read: Read, element: Element) -> tuple[_Plurals, Mapping[str, Marked]] | None:
+def _plurals(read: Read, element: Element) -> tuple[Items, Mapping[str, Marked]] | None:
     """Return plurals with their texts by quantity; None if they cannot get the target's forms."""
     quantities = [each.attributes.get("quantity", "") for each in element.children]
     if not is_known(quantities, read.options):
@@ -145,7 +92,7 @@ def _plurals(read: Read, element: Element) -> tuple[_Plurals, Mapping[str, Marke
     if not all(translatable(each.text) for each in held.values()):
         return None
     forms = plural_texts({name: each.text for name, each in held.items()}, _COUNT, read.options)
-    return _Plurals(read.data, by_name, forms, openings.pop(), gaps[-1]), held
+    return Items(read.data, by_name, forms, openings.pop(), gaps[-1], b"</item>"), held
 
 
 def _opening(data: bytes, item: Element) -> tuple[bytes, bytes]:
@@ -162,7 +109,7 @@ def _gaps(data: bytes, element: Element) -> list[bytes]:
     return gaps[1:] or gaps
 
 
-def _slots(found: tuple[_Plurals, Mapping[str, Marked]], name: str) -> list[Slot]:
+def _slots(found: tuple[Items, Mapping[str, Marked]], name: str) -> list[Slot]:
     plurals, held = found
     writers = (
         FormWriter(plurals, index, form, held[form.source])

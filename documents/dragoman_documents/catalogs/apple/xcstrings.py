@@ -28,8 +28,9 @@ from dragoman_documents.splicing import Replacement, replaced, skeleton
 from dragoman_documents.values import place_of as shortened
 from dragoman_text.spans import is_translatable
 
-_COUNT: Final = re.compile(r"%(?:[0-9]{1,2}\$)?(?:ll|l|q|z|h)?[diu]")
-_KEPT: Final = frozenset({"zero"})
+COUNT: Final = re.compile(r"%(?:[0-9]{1,2}\$)?(?:ll|l|q|z|h)?[diu]")
+KEPT: Final = frozenset({"zero"})
+"""Categories that Apple has in every language."""
 _UNIT: Final = "stringUnit"
 _STATES: Final[Mapping[str | None, State]] = {"translated": "done", "needs_review": "draft"}
 
@@ -125,7 +126,7 @@ def _entries(
         name = shortened((key,))
         if texts is None or (target is not None and _held(target) is None):
             remarks.append(Remark(name, _VARIES, "message"))
-        elif None in texts or is_known([each or "" for each in texts], options, kept=_KEPT):
+        elif None in texts or is_known([each or "" for each in texts], options, kept=KEPT):
             found = _entry(name, entry, texts, target, options)
             if found is not None:
                 yield found
@@ -176,7 +177,7 @@ def _entry(
     is_plural = None not in texts
     if is_plural:
         by_category = {each: text for each, text in texts.items() if each is not None}
-        forms = plural_texts(by_category, _COUNT, options, kept=_KEPT)
+        forms = plural_texts(by_category, COUNT, options, kept=KEPT)
     else:
         forms = (PluralText("", "", next(iter(texts.values()))),)
     held = (target and _held(target)) or {}

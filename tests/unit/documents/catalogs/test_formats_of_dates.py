@@ -7,7 +7,10 @@ import pytest
 from dragoman_documents.registry import codec
 from support.documents.laws import GERMAN, assert_identity
 
-FORMATS = ("%b %d", "%d/%m/%Y", "%a, %-d %B %Y %H:%M:%S %z", "%Y-%m-%dT%H:%M:%SZ", "%1$s: %2$d")
+FORMATS = (
+    "%b %d", "%d/%m/%Y", "%a, %-d %B %Y %H:%M:%S %z", "%Y-%m-%dT%H:%M:%SZ", "%1$s: %2$d",
+    "%.2f", "%lld / %-5.1f", "%1$lu %zd",
+)  # fmt: skip
 DOCUMENTS = {
     "json": '{{"a": "{}"}}',
     "arb": '{{"a": "{}"}}',
@@ -35,6 +38,6 @@ DOCUMENTS = {
 def test_a_format_of_a_date_is_no_text_and_a_word_beside_it_is(name: str) -> None:
     for value in FORMATS:
         assert not assert_identity(codec(name), DOCUMENTS[name].format(value).encode()).segments
-    for value in ("%d days ago", "%H:%M Uhr", "Save 50%off"):
+    for value in ("%d days ago", "%H:%M Uhr", "Save 50%off", "100 %lang"):
         data = DOCUMENTS[name].format(value).encode()
         assert len(codec(name).extract(data, GERMAN).segments) == 1
