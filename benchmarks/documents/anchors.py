@@ -23,10 +23,11 @@ from typing import NamedTuple
 
 from dragoman_documents import registry
 from dragoman_documents.codec import Codec, DocumentError, Options
-from dragoman_documents.markup.anchors.insertions import Unverified, with_ids
+from dragoman_documents.markup.anchors.insertions import with_ids
 from dragoman_documents.markup.anchors.links import Link, linked_page
 from dragoman_documents.markup.anchors.resolving import Pages
 from dragoman_documents.markup.anchors.settings import AnchorSettings
+from dragoman_documents.markup.anchors.verifying import Unverified
 from dragoman_documents.markup.sites import Anchors
 from dragoman_documents.putting_back import Unwritable, put_back
 from dragoman_documents.recognition import format_of

@@ -327,10 +327,8 @@ def _give_ids(
     codec: Codec, spliced: Spliced, found: Extraction, options: Options, anchors: Anchors
 ) -> str | None:
     """Give the headings of an output the ids of its source; return why if they cannot have them."""
-    from dragoman_documents.markup.anchors.insertions import (  # noqa: PLC0415  a parser
-        Unverified,
-        with_ids,
-    )
+    from dragoman_documents.markup.anchors.insertions import with_ids  # noqa: PLC0415  a parser
+    from dragoman_documents.markup.anchors.verifying import Unverified  # noqa: PLC0415
 
     try:
         spliced.data = with_ids(codec, spliced, found, options, anchors)

@@ -1,22 +1,22 @@
 """The ids of a source, written into its translation, so that links to its headings still work.
 
-They are insertions at places of an output that was verified without them, and are verified again:
-removing them gives the same bytes, and the segments read back the same.
+They are insertions at places of an output that was verified without them, and are verified again
+(`verifying.py`): removing them gives the same bytes, and the segments read back the same.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from dragoman_documents.codec import Codec, DocumentError, Extraction, Options
-from dragoman_documents.encodings import expecting
+from dragoman_documents.codec import Codec, Extraction, Options
 from dragoman_documents.markup.anchors.headings import Heading, element_ids, headings, ids_of
 from dragoman_documents.markup.anchors.pages import Insertion, inserted, layouts
 from dragoman_documents.markup.anchors.sluggers import SLUGGERS
+from dragoman_documents.markup.anchors.verifying import Unverified, verify
 from dragoman_documents.markup.markdown.codec import Layout
 from dragoman_documents.markup.sites import Anchors
 from dragoman_documents.putting_back import Spliced
@@ -26,16 +26,9 @@ _MOSTLY: Final = 3
 _KRAMDOWN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_:-]*")
 _PLAIN: Final = re.compile(r"[^\s{}\"'<>=\\`]+")
 """An id that a list of attributes holds as it is."""
-_MARKS: Final = re.compile(rb"[ \t]*(?:\#{1,6}[ \t]+)?")
-_TAG: Final = re.compile(r"<(/?[gx])([0-9]+)(/?)>")
-_PAIR: Final = re.compile(r"<g1></g1>\s?|<x1/>\s?")
-_LAST: Final = re.compile(r"\s?<x[0-9]+/>\Z")
+_MARKS: Final = re.compile(rb"(?:\#{1,6}[ \t]+)?")
 _BEHIND: Final = frozenset({"python-markdown", "goldmark", "kramdown-gfm", "kramdown", "pandoc"})
 """Sluggers whose renderers read a list of attributes behind closing number signs."""
-
-
-class Unverified(Exception):
-    """Ids that cannot be written; the message says why."""
 
 
 def with_ids(
@@ -53,7 +46,7 @@ def with_ids(
     if not any(insertions):
         return output.data
     made = inserted(output.again, insertions)
-    _verify(codec, made, output, insertions, options)
+    verify(codec, made, output, insertions, options)
     return made
 
 
@@ -159,54 +152,3 @@ def _label(heading: Heading, name: str, source: bytes) -> Insertion | None:
         return None
     newline = "\r\n" if source[line - 2 : line] == b"\r\n" else "\n"
     return Insertion(line, f"({name})={newline}".encode())
-
-
-# --- the check ------------------------------------------------------------------------------------
-
-
-def _verify(
-    codec: Codec,
-    made: bytes,
-    output: Spliced,
-    insertions: Sequence[Sequence[Insertion]],
-    options: Options,
-) -> None:
-    """Raise Unverified unless an output differs from the verified one by the ids alone."""
-    again = output.again
-    if inserted(again, [[] for _ in insertions]) != output.data:
-        raise Unverified("the output is not what was verified")
-    try:
-        with expecting(again.encoding):
-            last = codec.extract(made, replace(options, bilingual=False))
-    except DocumentError as error:
-        raise Unverified("the output with ids cannot be read") from error
-    pages = zip(layouts(last), layouts(again), insertions, strict=True)
-    if any(_without(page.source, some) != before.source for page, before, some in pages):
-        raise Unverified("the output with ids holds something else")
-    if len(last.segments) != len(again.segments):
-        raise Unverified("the output with ids has other segments")
-    pairs = zip(last.segments, again.segments, strict=True)
-    if any(a.text != b.text and _unpaired(a.text) != b.text for a, b in pairs):
-        raise Unverified("the output with ids has other texts")
-
-
-def _without(source: bytes, insertions: Sequence[Insertion]) -> bytes:
-    """Return a page without what was inserted into it."""
-    parts: list[bytes] = []
-    shift, done = 0, 0
-    for place, content in sorted(insertions):
-        start = place + shift
-        if source[start : start + len(content)] != content:
-            return b""
-        parts.append(source[done:start])
-        done = start + len(content)
-        shift += len(content)
-    return b"".join([*parts, source[done:]])
-
-
-def _unpaired(text: str) -> str:
-    """Return a text without an empty pair at its start, or a code of attributes at its end."""
-    found = _PAIR.match(text)
-    if found is None:
-        return _LAST.sub("", text)
-    return _TAG.sub(lambda tag: f"<{tag[1]}{int(tag[2]) - 1}{tag[3]}>", text[found.end() :])
