@@ -14,13 +14,19 @@ from dragoman_schemas.jobs import QualityLevel
 from dragoman_text.terms import Term
 from dragoman_worker.ports import Decoding
 
-KEY_VERSION: Final = 1
-"""Raise it when cleaning, remedies or gates change so that stored answers must not be used."""
+KEY_VERSION: Final = 2
+"""Raise it when cleaning, remedies or gates change so that stored answers must not be used.
 
-# All fields but max_tokens, whatever fields are added: an answer that reached its end does not
-# depend on how long it might have been.
+Version 1 remembered refusals and untranslated sentences that the gates of its time found to be ok.
+"""
+
+_OTHERWISE: Final = frozenset({"max_tokens", "adapter"})
+"""An answer that reached its end does not depend on how long it might have been. The adapter is a
+path, which differs between machines: what its files hold is part of the engine's identity, and a
+worker has one adapter at most."""
+# All other fields, whatever fields are added.
 _decoding: Final = attrgetter(
-    *sorted(field.name for field in fields(Decoding) if field.name != "max_tokens")
+    *sorted(field.name for field in fields(Decoding) if field.name not in _OTHERWISE)
 )
 
 
@@ -31,7 +37,7 @@ class Question:
     engine: str
     """`Engine.identity`."""
     profile: str
-    """Name of the profile, and what identifies its definition and its LoRA adapter, if any."""
+    """Name of the profile, and a hash of its definition if a file gives it."""
     prompt_ids: Sequence[int]
     """Of the first attempt; each 0 to 2**63 - 1."""
     decoding: Decoding
@@ -73,6 +79,7 @@ def _members(question: Question) -> list[object]:
         question.engine,
         question.profile,
         _decoding(question.decoding),
+        bool(question.decoding.adapter),
         question.source,
         question.target_lang,
         question.source_lang,

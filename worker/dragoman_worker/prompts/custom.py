@@ -62,7 +62,7 @@ class CustomProfile:
     template_options: Mapping[str, object]
     rules: CleanRules
     identity: str
-    """Name and hash of the file and of the adapter: other content, other answers."""
+    """Name and hash of the file. The adapter's files belong to the identity of the engine."""
 
     def render(self, segment: Segment) -> Rendering:
         """Render the templates. Raises UnsupportedLanguage."""

@@ -130,8 +130,7 @@ def _profile(path: Path, given: _File, data: bytes) -> Profile:
             f"name: {given.name} is a built-in profile; choose another name, or leave `user` out "
             "to change its sampling and limits"
         )
-    definition = sha256(data + repr(_state(adapter)).encode()).hexdigest()
-    profile = _custom(given, adapter, f"{given.name}@{definition}")
+    profile = _custom(given, adapter, f"{given.name}@{sha256(data).hexdigest()}")
     _try(profile)
     return profile
 
@@ -240,14 +239,6 @@ def _adapter(path: Path, given: _File) -> str:
             "relative to this file"
         )
     return str(folder)
-
-
-def _state(adapter: str) -> list[tuple[str, int, int]]:
-    """Return name, bytes and time of change of each file of the adapter."""
-    if not adapter:
-        return []
-    files = sorted(file for file in Path(adapter).iterdir() if file.is_file())
-    return [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
 
 
 def _try(profile: CustomProfile) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from dragoman_worker.engines.vllm.identity import engine_identity, files_state
+from dragoman_worker.engines.vllm.identity import engine_identity
 from dragoman_worker.settings import EngineSettings
 
 
@@ -32,10 +35,23 @@ def test_another_file_of_the_model_is_another_identity(model: Path, name: str) -
     assert identity(model) != before
 
 
-def test_same_size_at_another_time_is_another_identity(model: Path) -> None:
-    before = identity(model)
-    os.utime(model / "model.safetensors", ns=(1, 1))
+def test_other_weights_of_the_same_size_and_time_are_another_identity(model: Path) -> None:
+    weights, before = model / "model.safetensors", identity(model)
+    time = weights.stat().st_mtime_ns
+    weights.write_text(weights.name.upper())
+    os.utime(weights, ns=(time, time))
     assert identity(model) != before
+
+
+def test_a_copy_of_the_model_made_at_another_time_is_the_same_identity(
+    model: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "elsewhere" / "under-another-name"
+    copy.mkdir(parents=True)
+    for name in ("tokenizer.json", "README.md", "model.safetensors", "config.json"):
+        (copy / name).write_bytes((model / name).read_bytes())
+        os.utime(copy / name, ns=(1, 1))
+    assert identity(copy) == identity(model)
 
 
 def test_new_readme_is_the_same_identity(model: Path) -> None:
@@ -63,8 +79,42 @@ def test_option_of_speed_alone_is_the_same_identity(model: Path) -> None:
     assert identity(model, max_num_seqs=8, gpu_memory_utilization=0.5) == identity(model)
 
 
-def test_state_of_a_single_file_is_that_file(model: Path) -> None:
-    assert [state[0] for state in files_state(model / "config.json")] == ["config.json"]
+def test_dummy_weights_are_another_identity(model: Path) -> None:
+    assert identity(model, load_format="dummy") != identity(model)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        lambda folder: {"tokenizer": folder},
+        lambda folder: {"speculative_config": {"model": folder, "num_speculative_tokens": 3}},
+    ],
+)
+def test_another_draft_model_or_tokenizer_is_another_identity_wherever_it_lies(
+    model: Path, tmp_path: Path, options: Callable[[str], dict[str, Any]]
+) -> None:
+    for name, held in (("first", "a"), ("second", "b"), ("third", "a")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(held)
+    first, second, third = (
+        identity(model, **options(str(tmp_path / name))) for name in ("first", "second", "third")
+    )
+    assert first == third != second
+
+
+def test_a_model_of_the_hub_is_known_by_the_files_in_the_cache(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub = SimpleNamespace(snapshot_download=lambda *_args, **_options: str(model))
+    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
+    assert identity(Path("some-team/some-model")) == identity(model)
+
+
+def test_a_model_whose_files_are_not_found_is_another_one_at_each_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    assert identity(Path("some-team/some-model")) != identity(Path("some-team/some-model"))
 
 
 def test_retrained_adapter_of_a_profile_is_another_identity(model: Path, tmp_path: Path) -> None:

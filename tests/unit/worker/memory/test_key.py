@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
 
 from dragoman_text.terms import Term
 from dragoman_worker.memory.key import Question, memory_key
-from dragoman_worker.ports import Decoding
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.ports import Decoding, Remembered
+from dragoman_worker.stores.local_memory import LocalMemory
 
 ASKED = Question(
     engine="vllm/m/1",
@@ -72,6 +75,28 @@ def test_each_decoding_parameter_changes_the_key(name: str) -> None:
     assert memory_key(replace(ASKED, decoding=decoding)) != memory_key(ASKED)
 
 
+def test_the_folder_of_an_adapter_does_not_change_the_key() -> None:
+    here = replace(ASKED, decoding=replace(ASKED.decoding, adapter="/here/de"))
+    there = replace(ASKED, decoding=replace(ASKED.decoding, adapter="/there/de"))
+    assert memory_key(here) == memory_key(there)
+
+
+OF_VERSION_1: Final = "3f5bf19dc76cefb013756147ec376da62634f4a47fb48e1d81a4472c8465b1fd"
+"""The key of ASKED before refusals were judged."""
+
+
+async def test_what_was_remembered_under_an_earlier_version_is_a_miss_and_no_error() -> None:
+    metrics = Metrics(CollectorRegistry())
+    memory = LocalMemory(metrics)
+    memory.remember(bytes.fromhex(OF_VERSION_1), Remembered("I can't translate that."))
+    assert await memory.recall([memory_key(ASKED)]) == [None]
+    counted = [
+        metrics.registry.get_sample_value("dragoman_memory_total", {"result": result})
+        for result in ("miss", "error", "hit")
+    ]
+    assert counted == [1, 0, 0]
+
+
 def test_an_answer_is_found_whatever_length_was_allowed() -> None:
     longer = replace(ASKED, decoding=replace(ASKED.decoding, max_tokens=200))
     assert memory_key(longer) == memory_key(ASKED)
@@ -96,7 +121,7 @@ def test_the_note_of_a_term_does_not_change_the_key() -> None:
 
 def test_key_has_32_bytes_and_is_the_same_in_every_process() -> None:
     assert memory_key(ASKED).hex() == (
-        "3f5bf19dc76cefb013756147ec376da62634f4a47fb48e1d81a4472c8465b1fd"
+        "76cf3bfc2d376e56389a512ca979b58fa62847e5538732a47578cc7879ae7737"
     )
 
 
