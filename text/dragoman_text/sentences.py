@@ -37,6 +37,15 @@ _WORD: Final = re.compile(
 )
 """Where a text without blanks is split, if nothing else is left: between words or inside one."""
 
+_DATA: Final = r"A-Za-z0-9+/=_%\-"
+_STRETCH: Final = re.compile(
+    rf"(?:data:[\w.+\-]{{1,100}}/[\w.+;=\-]{{0,100}},)?(?<![\w{_DATA}])[{_DATA}]{{200,}}+(?!\w)"
+    r"|(?<![^\w\s])[^\w\s]{16,}"
+)
+"""What no one can cut: base64, percent-encoded or hexadecimal data, a run of emoji or of rules."""
+_APART: Final = frozenset({"code", "tag", "term", "url"})
+"""Kinds of spans at whose edges a text is split, if nothing else is left."""
+
 
 def split_sentences(text: str, lang: str, terms: Sequence[str] = ()) -> list[str]:
     """Return the sentences of ``text``, each with its trailing blanks; joined they are ``text``.
@@ -76,8 +85,9 @@ def packed(pieces: Iterable[str], fits: Fits, terms: Sequence[str] = ()) -> Iter
     """Join consecutive pieces into the longest chunks that fit; nothing is lost or reordered.
 
     A piece that does not fit is split at clauses, then at blanks, then between syllables of a
-    script without blanks, never inside a protected span (``find_spans`` with ``terms``). A piece
-    that cannot be split is yielded unchanged, although it does not fit. If ``fits`` holds for a
+    script without blanks, at last around data, tags and links, never inside a protected span
+    (``find_spans`` with ``terms``). A piece that cannot be split is yielded unchanged, although it
+    does not fit. If ``fits`` holds for a
     text, it must hold for every part of it.
     """
     parts = [piece for piece in pieces if piece]
@@ -102,7 +112,19 @@ def _split(parts: Sequence[str], place: int, fits: Fits, terms: Sequence[str]) -
         smaller = _cut(part, _outside_spans(part, ends, terms))
         if len(smaller) > 1:
             return smaller
-    return None
+    smaller = _cut(part, _edges(part, terms))
+    return smaller if len(smaller) > 1 else None
+
+
+def _edges(part: str, terms: Sequence[str]) -> list[int]:
+    """Return where data, tags and links begin and end; none in a part that is data throughout."""
+    if _STRETCH.fullmatch(part.strip()):
+        return []
+    ends = [place for match in _STRETCH.finditer(part) for place in match.span()]
+    spans = [span for span in find_spans(part, terms) if span.kind in _APART]
+    return _outside_spans(part, ends, terms) + [
+        place for span in spans for place in (span.start, span.end)
+    ]
 
 
 def _longest_fit(parts: Sequence[str], start: int, guess: int, fits: Fits) -> int:

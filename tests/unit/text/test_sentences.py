@@ -175,6 +175,27 @@ def test_a_piece_that_cannot_be_split_is_returned_whole() -> None:
     assert pack(["x" * 50], lambda part: len(part) <= 10) == ["x" * 50]
 
 
+@pytest.mark.parametrize(
+    "stretch",
+    ["QUJD" * 60, "data:image/png;base64," + "QUJD" * 60, "%E4%BD%A0" * 30, "😀" * 60],
+)
+def test_what_no_one_can_cut_is_a_chunk_of_its_own(stretch: str) -> None:
+    for before, behind in (("See ", " here"), ("größer\n", "\nüber")):
+        chunks = pack([before + stretch + behind], lambda part: len(part) <= 50)
+        assert stretch in map(str.strip, chunks)
+        assert "".join(chunks) == before + stretch + behind
+
+
+def test_a_term_inside_data_does_not_cut_it() -> None:
+    assert pack(["QUJD" * 60], lambda part: len(part) <= 50, ["DQ"]) == ["QUJD" * 60]
+
+
+def test_a_part_without_blanks_is_split_around_tags_and_links() -> None:
+    text = "one<b>two</b>three:https://example.org/a"
+    chunks = pack([text], lambda part: len(part) <= 12)
+    assert chunks == ["one<b>two", "</b>three:", "https://example.org/a"]
+
+
 def test_the_number_of_length_checks_is_about_the_number_of_chunks() -> None:
     asked = 0
 

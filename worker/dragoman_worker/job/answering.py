@@ -94,7 +94,8 @@ class Answers:
         """Judge once more the items that were joined from pieces."""
         if not plan.rules.decide:
             return
-        joined = [item for item in plan.items if item.in_pieces and item.translated]
+        joined = [item for item in plan.items if item.in_pieces and item.answered]
+        joined = [item for item in joined if item.translated]
         await together(self._judge_whole(plan, item) for item in joined)
 
     async def _judge_whole(self, plan: Plan, item: PlannedItem) -> None:
@@ -255,14 +256,21 @@ def _candidate(plan: Plan, item: PlannedItem, unit: Unit, text: str) -> Candidat
 
 def _joined(plan: Plan, item: PlannedItem) -> Candidate:
     return Candidate(
-        source=item.item.text,
-        target=item.joined(plan.target_lang),
+        source=_blanked(item.item.text, item.uncut),
+        target=_blanked(item.joined(plan.target_lang), item.uncut),
         target_lang=plan.target_lang,
         source_lang=item.source_lang,
         strict=plan.rules.level == "strict",
         max_chars=item.item.max_chars,
         joined=True,
     )
+
+
+def _blanked(text: str, uncut: Sequence[str]) -> str:
+    """Return the text with blanks in place of stretches that are in no language."""
+    for stretch in uncut:
+        text = text.replace(stretch, " " * len(stretch), 1)
+    return text
 
 
 def _wanted(plan: Plan, item: PlannedItem, unit: Unit) -> Wanted:

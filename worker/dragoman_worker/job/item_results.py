@@ -58,7 +58,7 @@ def _members(plan: Plan, planned: PlannedItem, unfinished: JobError | None) -> d
         "detected_source_lang": planned.detected,
         "quality": assessment.quality,
         "checks": bounded(assessment.checks),
-        "warnings": [*planned.warnings, *assessment.warnings],
+        "warnings": [*planned.warnings, *_uncut(planned), *assessment.warnings],
         "attempts": attempts,
         "finish_reason": reason,
         "cached": assessment.cached,
@@ -110,17 +110,25 @@ def _quality_failed(assessment: Assessment) -> QualityFailed:
 def _assessment(plan: Plan, planned: PlannedItem) -> Assessment:
     """Return the item's assessment, of its units and of the joined text.
 
-    Units that needed no answer, as a separator of a table, do not count.
+    Units that needed no answer do not count. A stretch that could not be cut is a warning.
     """
-    parts = [unit.assessment for unit in planned.units if _answered(unit)]
+    parts = [unit.assessment for unit in planned.answered]
     if not planned.in_pieces or not plan.rules.decide:
         return merged(parts)
-    whole = merged([*parts, planned.whole or UNJUDGED])
-    return replace(whole, cached=all(part.cached for part in parts))
+    joined = [planned.whole or UNJUDGED] if parts else []
+    uncut = [Assessment("warn")] if planned.uncut else []
+    whole = merged([*parts, *joined, *uncut])
+    return replace(whole, cached=bool(parts) and all(part.cached for part in parts))
 
 
-def _answered(unit: Unit) -> bool:
-    return unit.attempts > 0 or unit.assessment.cached
+def _uncut(planned: PlannedItem) -> list[str]:
+    """Return the warning of what stays as it is because it cannot be cut, if there is any."""
+    stretches = planned.uncut
+    if not stretches:
+        return []
+    many = "1 stretch" if len(stretches) == 1 else f"{len(stretches):,} stretches"
+    size = f"{sum(map(len, stretches)):,} characters in all"
+    return [f"uncut: {many} ({size}) that no one can cut: too long for a request, kept unchanged."]
 
 
 def _summed(units: Sequence[Unit]) -> tuple[int, str | None, int, int]:

@@ -57,6 +57,8 @@ class Unit:
     """The equal units in flight, from its look-up in the memory to its answer."""
     assessment: Assessment = UNCHECKED
     """What the gates say of its text."""
+    uncut: bool = False
+    """Whether it stays as it is because it fits no request and cannot be cut, as base64 cannot."""
 
     @property
     def tokens(self) -> int:
@@ -110,6 +112,16 @@ class PlannedItem:
     def translated(self) -> bool:
         """Whether all its units have a text."""
         return bool(self.units) and all(unit.text is not None for unit in self.units)
+
+    @property
+    def answered(self) -> list[Unit]:
+        """Its units with an answer: not what needs none, such as a separator of a table."""
+        return [unit for unit in self.units if unit.attempts > 0 or unit.assessment.cached]
+
+    @property
+    def uncut(self) -> list[str]:
+        """The stretches that stay as they are because no one can cut them."""
+        return [unit.source for unit in self.units if unit.uncut]
 
     def joined(self, target_lang: str) -> str:
         """Return the text joined from its units, which all have one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
 
 from dragoman_schemas.jobs import Item, TranslationJob
 from dragoman_text.detection import Detection
@@ -24,7 +25,9 @@ from dragoman_worker.job.splitting import (
     cut_off,
     few_sentences,
     in_place_of,
+    is_kept,
     literals_of,
+    stays_uncut,
     untranslated,
 )
 from dragoman_worker.job.terms import job_terms
@@ -172,10 +175,13 @@ class Planner:
         """Split a unit whose answer was cut off into smaller ones; None if that cannot help.
 
         Joined, their sources are that of the unit. They carry the tokens and attempts spent on it.
+        One that cannot be cut gives way to a unit that stays as it is.
         """
         chunks = None if _limited_by_job(plan, unit) else cut_off(plan, planned, unit)
         if chunks is None:
             return None
+        if len(chunks) == 1:
+            return in_place_of(unit, [untranslated(unit.source, uncut=True)])
         pieces = [self._piece(plan, planned, chunk) for chunk in chunks]
         return None if None in pieces else in_place_of(unit, [piece for piece in pieces if piece])
 
@@ -208,18 +214,22 @@ class Planner:
         return certain
 
     def _pieces(self, plan: Plan, planned: PlannedItem) -> Iterator[Unit]:
-        made: dict[str, Request | None] = {}
+        made: dict[str, Request | Literal[False] | None] = {}
 
         def fits(chunk: str) -> bool:
             made[chunk] = self._make(plan, planned, chunk)
             return made[chunk] is not None
 
+        literals = literals_of(plan, planned)
         for chunk in self._chunks(plan, planned, fits):
-            if not is_translatable(chunk):
-                planned.units.append(untranslated(chunk))
-                continue
-            piece = made.get(chunk) or self._make(plan, planned, chunk, whole=True)
+            found = made.get(chunk, False)
             made.clear()
+            uncut = found is None and stays_uncut(chunk)
+            if uncut or not is_translatable(chunk, literals):
+                uncut = uncut and not is_kept(chunk, literals)
+                planned.units.append(untranslated(chunk, uncut=uncut))
+                continue
+            piece = found or self._make(plan, planned, chunk, whole=True)
             if piece is None:
                 raise self._requests.too_long(plan, planned, chunk)
             yield _kept(planned, piece)

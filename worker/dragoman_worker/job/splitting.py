@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
 from dragoman_text.detection import Detection
 from dragoman_text.sentences import pack, split_sentences
+from dragoman_text.spans import find_spans, unprotected
 from dragoman_worker.job.parallel_text import likeliest_language
 from dragoman_worker.job.plan import Plan, PlannedItem, Unit
 from dragoman_worker.job.requests import framed
@@ -17,13 +19,14 @@ MOST_SPLITS: Final = 3
 """How often a text that is cut off is split: into eight pieces in the end, so that a budget may be
 eight times too small, and a model that never stops costs no more than a few long answers."""
 LEAST_SPLIT_CHARS: Final = 200
-"""A single sentence that is shorter is not split when it is cut off: it is not its length."""
+"""A single sentence that is shorter is not split when it is cut off: it is not its length. A longer
+stretch without a place to cut it is no prose, and stays as it is."""
 
 
 def cut_off(plan: Plan, planned: PlannedItem, unit: Unit) -> list[str] | None:
-    """Return parts of about half the text of a unit whose answer was cut off; None if it has none.
+    """Return parts of about half the text of a unit whose answer was cut off; None to give it up.
 
-    A text is split MOST_SPLITS times at most.
+    A text is split MOST_SPLITS times at most. A stretch that cannot be cut is the only part.
     """
     if unit.splits >= MOST_SPLITS:
         return None
@@ -32,14 +35,26 @@ def cut_off(plan: Plan, planned: PlannedItem, unit: Unit) -> list[str] | None:
     sentences = split_sentences(source, planned.source_lang or "en", literals)
     if len(sentences) == 1 and len(source) < LEAST_SPLIT_CHARS:
         return None
-    chunks = pack(sentences, lambda chunk: len(chunk) <= half, literals)
-    return chunks if len(chunks) > 1 else None
+    return pack(sentences, lambda chunk: len(chunk) <= half, literals)
 
 
-def untranslated(text: str) -> Unit:
-    """Return a unit that is kept as it is: it has nothing to translate."""
+def untranslated(text: str, *, uncut: bool = False) -> Unit:
+    """Return a unit that is kept as it is: it has nothing to translate, or cannot be cut."""
     core, before, after = framed(text)
-    return Unit(core, (), Decoding(max_tokens=0), before, after, text=core)
+    return Unit(core, (), Decoding(max_tokens=0), before, after, text=core, uncut=uncut)
+
+
+def stays_uncut(chunk: str) -> bool:
+    """Return whether a chunk that fits no request and cannot be cut is to stay as it is.
+
+    A shorter one is a word: the context leaves no room for the text, and the item fails.
+    """
+    return len(chunk) >= LEAST_SPLIT_CHARS
+
+
+def is_kept(chunk: str, literals: Sequence[str]) -> bool:
+    """Return whether spans that are kept in any case are all of a chunk."""
+    return not "".join(unprotected(chunk, find_spans(chunk, literals))).strip()
 
 
 def in_place_of(unit: Unit, pieces: list[Unit]) -> list[Unit]:

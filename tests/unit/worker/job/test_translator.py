@@ -428,15 +428,15 @@ async def test_a_text_of_more_sentences_than_the_profile_does_well_is_split() ->
     assert [source.count("here.") for source in in_engine(core)] == [2, 2, 1]
 
 
-async def test_a_stretch_that_cannot_be_split_fails_with_its_counts_and_spares_the_others() -> None:
+async def test_a_word_that_does_not_fit_fails_with_its_counts_and_spares_the_others() -> None:
     core = Core(choose_profile=lambda _: cast("Profile", Plain(max_source_tokens=1)))
     core.engine = CharacterEngine()
-    plan = await run(core, ["ok", "x" * 300])
+    plan = await run(core, ["ok", "x" * 150])
     fine, long = item_results(plan)
     assert fine.text == "OK"
     assert long.error is not None
     assert (long.text, long.error.code) == (None, "too_long")
-    assert "300" in long.error.message
+    assert "150" in long.error.message
     assert str(core.engine.limits.max_model_len) in long.error.message
     assert in_engine(core) == ["ok"]
 
