@@ -104,6 +104,7 @@ class Core:
                 judge=self.judge,
                 glossaries=self.glossaries,
                 memory=self.memory,
+                rules=self.rules,
             ),
             slices=slices,
             planned=planned,

@@ -100,6 +100,7 @@ class Core:
                 judge=ports.judge,
                 glossaries=ports.glossaries,
                 memory=ports.memory,
+                rules=rules_of(settings),
             ),
             slices=self.slices,
             planned=self._planned,
@@ -210,7 +211,7 @@ def build_translator(
         generator=generator,
         slices=slices,
         planned=planned,
-        rules=_rules(settings) if judge is not None else NOT_JUDGED,
+        rules=rules_of(settings) if judge is not None else NOT_JUDGED,
         judge=judge,
         recall=_recall(memory, engine, metrics),
         metrics=metrics,
@@ -225,7 +226,8 @@ def build_translator(
     )
 
 
-def _rules(settings: WorkerSettings) -> Rules:
+def rules_of(settings: WorkerSettings) -> Rules:
+    """Return the rules that the settings give to jobs which ask for none."""
     quality = settings.quality
     return Rules(
         quality.level,

@@ -10,20 +10,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dragoman_schemas.jobs import Item, TranslationJob
+from dragoman_schemas.jobs import TranslationJob
 from dragoman_text.detection import Detection
+from dragoman_worker.job.approvals import Approvals, Approved
+from dragoman_worker.job.assessments import NOT_JUDGED, Rules
 from dragoman_worker.job.outages import STORE, Outages
-from dragoman_worker.job.plan import certain_lang
-from dragoman_worker.memory.approved import fits
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.ports import (
-    ApprovedQuery,
-    Glossaries,
-    Judge,
-    Memory,
-    Remembered,
-    StoredGlossary,
-)
+from dragoman_worker.ports import Glossaries, Judge, Memory, StoredGlossary
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +25,7 @@ class Known:
 
     detections: Sequence[Detection | None] | None = None
     glossary: StoredGlossary | None = None
-    approved: Sequence[Remembered | None] | None = None
+    approved: Sequence[Approved] | None = None
 
 
 NOTHING: Final = Known()
@@ -49,12 +42,14 @@ class Lookups:
         judge: Judge,
         glossaries: Glossaries | None = None,
         memory: Memory | None = None,
+        rules: Rules = NOT_JUDGED,
     ) -> None:
         self._until_available = outages.until_available
         self._count_approved = metrics.memory_by_result["approved"].inc
         self._judge = judge
         self._glossaries = glossaries
         self._memory = memory
+        self._rules = rules
 
     def needed(self, job: TranslationJob) -> bool:
         """Return whether anything is to be looked up for the job."""
@@ -68,7 +63,7 @@ class Lookups:
         """
         detections = await self._detections(job, languages)
         glossary = await self._glossary(job)
-        return Known(detections, glossary, await self._approved(job, detections))
+        return Known(detections, glossary, await self._approved(job, detections, glossary))
 
     async def _detections(
         self, job: TranslationJob, languages: Collection[str] | None
@@ -85,31 +80,17 @@ class Lookups:
         return await self._until_available(STORE, find, job.glossary_id, job.target_lang)
 
     async def _approved(
-        self, job: TranslationJob, detections: Sequence[Detection | None] | None
-    ) -> Sequence[Remembered | None] | None:
+        self,
+        job: TranslationJob,
+        detections: Sequence[Detection | None] | None,
+        glossary: StoredGlossary | None,
+    ) -> Sequence[Approved] | None:
         memory = self._memory_for(job)
         if memory is None:
             return None
-        found_langs = detections or [None] * len(job.items)
-        queries = [
-            ApprovedQuery(
-                item.text, job.target_lang, certain_lang(job, found), item.context or job.context
-            )
-            for item, found in zip(job.items, found_langs, strict=True)
-        ]
-        found = await memory.approved(queries)
-        fitting = [_fitting(each, item) for each, item in zip(found, job.items, strict=True)]
-        self._count_approved(sum(each is not None for each in fitting))
-        return fitting
+        found = await Approvals(memory, self._judge, self._rules).of(job, detections, glossary)
+        self._count_approved(sum(each.translation is not None for each in found))
+        return found
 
     def _memory_for(self, job: TranslationJob) -> Memory | None:
         return None if job.memory == "off" else self._memory
-
-
-def _fitting(found: Remembered | None, item: Item) -> Remembered | None:
-    """Return the approved translation if it keeps what the item demands, else None."""
-    if found is None or not fits(
-        found.text, item.text, protect=item.protect or (), max_chars=item.max_chars
-    ):
-        return None
-    return found

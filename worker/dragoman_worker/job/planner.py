@@ -12,6 +12,7 @@ from dragoman_text.detection import Detection
 from dragoman_text.sentences import packed, split_sentences
 from dragoman_text.spans import is_translatable
 from dragoman_worker.errors import JobError, UnknownGlossary
+from dragoman_worker.job.approvals import Approved
 from dragoman_worker.job.plan import Plan, PlannedItem, Unit, certain_lang
 from dragoman_worker.job.plan_costs import (
     OverBudget,
@@ -31,7 +32,7 @@ from dragoman_worker.job.splitting import (
     untranslated,
 )
 from dragoman_worker.job.terms import job_terms
-from dragoman_worker.ports import Engine, Remembered, StoredGlossary
+from dragoman_worker.ports import Engine, StoredGlossary
 from dragoman_worker.prompts.base import Profile
 
 
@@ -59,7 +60,7 @@ class Planner:
         priority: str = "",
         glossary: StoredGlossary | None = None,
         detections: Sequence[Detection | None] | None = None,
-        approved: Sequence[Remembered | None] | None = None,
+        approved: Sequence[Approved] | None = None,
     ) -> Plan:
         """Return a plan with no request yet. Raises the JobError that fails the whole job.
 
@@ -257,12 +258,18 @@ class Planner:
         return made.unit if made is not None else None
 
 
-def _items(job: TranslationJob, approved: Sequence[Remembered | None] | None) -> list[PlannedItem]:
+def _items(job: TranslationJob, approved: Sequence[Approved] | None) -> list[PlannedItem]:
     if approved is None:
         return [PlannedItem(item) for item in job.items]
-    return [
-        PlannedItem(item, approved=found) for item, found in zip(job.items, approved, strict=True)
-    ]
+    return [_item(item, found) for item, found in zip(job.items, approved, strict=True)]
+
+
+def _item(item: Item, approved: Approved) -> PlannedItem:
+    planned = PlannedItem(item, approved=approved.translation)
+    if approved.refused is not None:
+        why = f"memory: an approved translation is not used: {approved.refused}"
+        planned.warnings.append(why)
+    return planned
 
 
 def _kept(planned: PlannedItem, request: Request) -> Unit:

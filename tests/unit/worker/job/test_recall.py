@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from dragoman_worker.job.planner import Planner
 from dragoman_worker.job.recall import Recall
 from dragoman_worker.ports import Claim, ClaimRequest, StoredGlossary
 from dragoman_worker.process.journal import Stage
+from dragoman_worker.quality.inline_judge import InlineJudge
 from dragoman_worker.stores.local_memory import LocalMemory
 from support.fakes.core import Core, record
 from support.fakes.scripted_engine import Says
@@ -309,6 +311,83 @@ async def test_an_approved_translation_that_is_too_long_is_ignored() -> None:
     local(core).approve(ApprovedTranslation("one", "much too long", "de"))
     [[item]] = await results(core, record("j0", [{"text": "one", "max_chars": 5}]))
     assert item.text == "ONE"
+
+
+GATES = InlineJudge()
+
+
+def with_gates(*approved: ApprovedTranslation, **rules: Any) -> Core:
+    core = remembering()
+    core.judge, core.rules = GATES, replace(RULES, **rules)
+    local(core).approve(*approved)
+    return core
+
+
+def prefixes(item: Any) -> list[str]:
+    return [warning.split(":")[0] for warning in item.warnings]
+
+
+MARKET = ApprovedTranslation(
+    "The market opens at nine.", "GENEHMIGT du kleiner Markt um neun.", "de", "en"
+)
+
+
+async def test_an_approved_translation_says_what_it_lacks_of_what_the_job_asks_for() -> None:
+    core = with_gates(MARKET)
+    asked = {"glossary": {"market": "Basar"}, "formality": "more"}
+    [[item]] = await results(core, record("j0", MARKET.source, target_lang="de", **asked))
+    assert (item.text, item.quality, item.cached) == (MARKET.target, "warn", True)
+    assert prefixes(item) == ["glossary", "formality"]
+    assert item.checks["memory"] == {"origin": "approved"}
+    assert item.checks["glossary"]["verdict"] == "warn"
+
+
+@pytest.mark.parametrize("level", ["basic", "strict"])
+@pytest.mark.parametrize(
+    ("source", "target", "asked"),
+    [
+        (MARKET.source, MARKET.target, {"do_not_translate": ["market"]}),
+        ("%s of 3 files were copied.", "Dateien wurden kopiert.", {}),
+        ("Open <b>all</b> the files.", "Öffnen Sie alle Dateien.", {}),
+        ("Hello {name}, welcome.", "Hallo {nom}, willkommen.", {}),
+    ],
+)
+async def test_an_approved_translation_that_has_lost_what_must_stay_is_not_used(
+    level: Any, source: str, target: str, asked: dict[str, Any]
+) -> None:
+    core = with_gates(ApprovedTranslation(source, target, "de", "en"), level=level)
+    [[item]] = await results(core, record("j0", source, target_lang="de", **asked))
+    assert item.text != target
+    assert core.engine.requests
+    assert "memory" in prefixes(item)
+
+
+async def test_an_approved_translation_in_another_style_is_used_as_it_is() -> None:
+    source = "Save the file before you close the window, or your changes are lost."
+    for target in (source, "Sichern!", "Enregistrez le fichier avant de fermer la fenêtre."):
+        core = with_gates(ApprovedTranslation(source, target, "de", "en"), level="strict")
+        [[item]] = await results(core, record("j0", source, target_lang="de"))
+        assert (item.text, item.quality, item.warnings) == (target, "ok", [])
+
+
+async def test_without_gates_an_approved_translation_keeps_what_its_item_protects() -> None:
+    source = "%s of 3 files were copied."
+    core = with_gates(ApprovedTranslation(source, "kopiert", "de", "en"), level="off")
+    item = {"text": source, "protect": ["%s"]}
+    [used], [kept] = await results(
+        core, record("j0", source, target_lang="de"), record("j1", [item], target_lang="de")
+    )
+    assert (used.text, used.warnings) == ("kopiert", [])
+    assert kept.text == source.upper()
+    assert prefixes(kept) == ["memory"]
+
+
+async def test_an_approved_translation_that_cannot_be_judged_is_unchecked() -> None:
+    core = remembering(ScriptedJudge(available=False))
+    local(core).approve(ApprovedTranslation("one", "eins", "de"))
+    [[item]] = await results(core, record("j0", "one"))
+    assert (item.text, item.quality) == ("eins", "unchecked")
+    assert prefixes(item) == ["unjudged"]
 
 
 async def test_blanks_around_an_approved_text_stay() -> None:
