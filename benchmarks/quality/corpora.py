@@ -74,7 +74,7 @@ def _messages(place: Path) -> Iterator[tuple[str, str]]:
     try:
         with place.open("rb") as file:
             read = gettext.GNUTranslations(file)
-    except (OSError, UnicodeDecodeError, ValueError):
+    except (OSError, UnicodeDecodeError, ValueError, IndexError):
         return
     for source, target in vars(read)["_catalog"].items():
         if isinstance(source, str) and source and target:
