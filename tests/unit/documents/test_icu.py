@@ -11,9 +11,9 @@ from pyicumessageformat import Parser
 
 from dragoman_documents.codec import Options
 from dragoman_documents.plurals.icu.messages import Message, parsed
-from dragoman_documents.plurals.icu.parsing import NoMessage, spelled
-from dragoman_documents.plurals.icu.parsing import parsed as nodes_of
 from dragoman_documents.plurals.rules import settled
+from dragoman_text.icu import NoMessage, spelled
+from dragoman_text.icu import parsed as nodes_of
 from support.documents.laws import HOSTILE, assert_linear, translations
 
 FILES = "You have {n, plural, one{# file} other{# files}} in {folder}"

@@ -11,21 +11,23 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from dragoman_text.spans import (
+from dragoman_text.masks import (
     BRACES,
     BRACKETS,
     STYLES,
     TAGS,
     Masked,
     Restored,
-    Span,
     TokenStyle,
+    mask,
+    restore,
+)
+from dragoman_text.spans import (
+    Span,
     find_spans,
     has_letters,
     has_words,
     is_translatable,
-    mask,
-    restore,
     unprotected,
 )
 from support.pace import LINEAR_S

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from dragoman_schemas.jobs import OnFail, Quality, QualityLevel
 from dragoman_schemas.results import QualityVerdict
-from dragoman_text.spans import TAGS, TokenStyle
+from dragoman_text.masks import TAGS, TokenStyle
 from dragoman_text.verdicts import Finding, Judgement
 from dragoman_worker.ports import Remembered
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 
-from dragoman_text.spans import style_named
+from dragoman_text.masks import style_named
 from dragoman_worker.flow.admission import Admission, most_planned_tokens
 from dragoman_worker.flow.intake import Intake
 from dragoman_worker.flow.permits import Permits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman_text.spans import STYLES
+from dragoman_text.masks import STYLES
 from dragoman_worker.prompts import names, steering
 from dragoman_worker.prompts.base import Segment
 

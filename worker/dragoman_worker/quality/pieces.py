@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman_text.inline import respelled
-from dragoman_text.spans import Masked, Span, TokenStyle, has_letters, mask, restore, unprotected
+from dragoman_text.masks import Masked, TokenStyle, mask, restore
+from dragoman_text.spans import Span, has_letters, unprotected
 from dragoman_text.verdicts import Finding
 from dragoman_worker.quality import cutting
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from dragoman_text.spans import TAGS, Span, TokenStyle, find_spans
+from dragoman_text.masks import TAGS, TokenStyle
+from dragoman_text.spans import Span, find_spans
 from dragoman_text.terms import Term
 from dragoman_text.verdicts import Finding, Judgement
 from dragoman_worker.quality import corrections, cutting, joining

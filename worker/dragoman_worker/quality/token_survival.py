@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from dragoman_text.inline import compare
-from dragoman_text.spans import STYLES, Masked, TokenStyle, find_spans, mask, restore
+from dragoman_text.masks import STYLES, Masked, TokenStyle, mask, restore
+from dragoman_text.spans import find_spans
 from dragoman_worker.errors import JobError
 from dragoman_worker.ports import Decoding, Engine, GenerationRequest
 from dragoman_worker.prompts import names

@@ -36,11 +36,11 @@ from dragoman_documents.inline_codes import (
     rendered,
 )
 from dragoman_documents.plurals.icu.messages import NO_MESSAGE, Message, parsed
-from dragoman_documents.plurals.icu.parsing import has_arms
 from dragoman_documents.plurals.intervals import Intervals, intervals
 from dragoman_documents.plurals.messages import MORE_FORMS, needs_more_forms
 from dragoman_documents.splicing import Replacement, replaced, skeleton
 from dragoman_documents.values import is_text, place_of
+from dragoman_text.icu import has_arms
 
 _CHROME: Final = re.compile(r"\$(?:[A-Za-z0-9_@]+\$|[1-9]|\$+)")
 """Placeholders of Chrome's messages, `$name$` and `$1`, and `$$` for a dollar sign."""

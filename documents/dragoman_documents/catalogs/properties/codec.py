@@ -21,9 +21,9 @@ from dragoman_documents.codec import (
 from dragoman_documents.encodings import Decoded
 from dragoman_documents.inline_codes import fits, of_text, rendered
 from dragoman_documents.plurals.icu.messages import NO_MESSAGE, Message, parsed
-from dragoman_documents.plurals.icu.parsing import has_arms
 from dragoman_documents.plurals.messages import MORE_FORMS, needs_more_forms
 from dragoman_documents.splicing import Replacement, replaced, skeleton
+from dragoman_text.icu import has_arms
 from dragoman_text.spans import is_translatable
 
 

@@ -11,7 +11,6 @@ from dragoman_documents.catalogs.xliff.messages import MessageTarget, unit_messa
 from dragoman_documents.codec import Codec, Remark, Segment, State
 from dragoman_documents.office.paragraphs.reading import raw_name
 from dragoman_documents.plurals.icu.messages import NO_MESSAGE
-from dragoman_documents.plurals.icu.parsing import has_arms
 from dragoman_documents.xml.files import Constant, Read, XmlCodec
 from dragoman_documents.xml.inline import Mixed, Rules, mixed
 from dragoman_documents.xml.slots import Slot, translatable
@@ -23,6 +22,7 @@ from dragoman_documents.xml.targets import (
     with_attribute,
 )
 from dragoman_documents.xml.tree import Element, text_of
+from dragoman_text.icu import has_arms
 
 _PREFIXES: Final = {
     "": "",

@@ -14,13 +14,13 @@ from typing import Final, NamedTuple
 
 from dragoman_documents.codec import InlineCode, Options, Segment
 from dragoman_documents.plurals.icu.messages import Message, parsed
-from dragoman_documents.plurals.icu.parsing import has_arms
 from dragoman_documents.plurals.messages import PluralText
 from dragoman_documents.xml.html_in_text import Marked
 from dragoman_documents.xml.inline import Mixed, Range, Tags
 from dragoman_documents.xml.plurals import FormWriter
 from dragoman_documents.xml.slots import Inner, shown
 from dragoman_documents.xml.tree import escaped
+from dragoman_text.icu import has_arms
 
 _TAG: Final = re.compile(r"<(/?)([gx])([1-9][0-9]{0,5})(/?)>")
 

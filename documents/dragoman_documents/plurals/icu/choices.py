@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dragoman_documents.codec import Options
-from dragoman_documents.plurals.icu.parsing import (
+from dragoman_documents.plurals.rules import CATEGORIES, Form, category, message_forms
+from dragoman_text.icu import (
     DEEPEST,
     Argument,
     Choice,
@@ -16,7 +17,6 @@ from dragoman_documents.plurals.icu.parsing import (
     NoMessage,
     written,
 )
-from dragoman_documents.plurals.rules import CATEGORIES, Form, category, message_forms
 
 _MANY: Final = frozenset({"one", "other"})
 _MOST_LEAVES: Final = 64

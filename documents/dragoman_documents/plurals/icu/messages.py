@@ -23,9 +23,11 @@ from dragoman_documents.inline_codes import (
     plain,
     rendered,
 )
-from dragoman_documents.plurals.icu import parsing as icu_parsing
 from dragoman_documents.plurals.icu.choices import Branch, Leaf, tree
-from dragoman_documents.plurals.icu.parsing import (
+from dragoman_documents.plurals.rules import restored
+from dragoman_documents.spelling import Spelling
+from dragoman_text import icu
+from dragoman_text.icu import (
     ARGUMENT,
     MARK,
     Argument,
@@ -36,8 +38,6 @@ from dragoman_documents.plurals.icu.parsing import (
     Text,
     has_arms,
 )
-from dragoman_documents.plurals.rules import restored
-from dragoman_documents.spelling import Spelling
 from dragoman_text.spans import is_translatable
 
 NO_MESSAGE: Final = "ICU messages that cannot be translated are left as they are"
@@ -120,7 +120,7 @@ class Message:
             text = marked
 
         escape = partial(
-            icu_parsing.spelled,
+            icu.spelled,
             counted=sentence.leaf.counted,
             hash_counts=_hash_counts(sentence.leaf, sentence.number),
         )
@@ -157,11 +157,11 @@ def _flat(text: str, *, counted: bool) -> list[str]:
     """Return the texts of a sentence in an arm, and between them what is none."""
     kind = "plural" if counted else "select"
     found = [""]
-    for node in _arm(icu_parsing.parsed(f"{{n,{kind},other{{{text}}}}}")):
+    for node in _arm(icu.parsed(f"{{n,{kind},other{{{text}}}}}")):
         if isinstance(node, Text):
             found[-1] += node.text
         else:
-            found += (icu_parsing.written([node]), "")
+            found += (icu.written([node]), "")
     return found
 
 
@@ -181,11 +181,11 @@ def parsed(text: str, options: Options) -> Message | None:
     if len(text) > _LONGEST or not has_arms(text) or MARK in text:
         return None
     try:
-        nodes = icu_parsing.parsed(text)
+        nodes = icu.parsed(text)
         root = tree(nodes, options)
     except NoMessage:
         return None
-    doubled = "''" in text and not icu_parsing.has_bare_apostrophe(nodes)
+    doubled = "''" in text and not icu.has_bare_apostrophe(nodes)
     return Message(root, tuple(_sentences(root, doubled=doubled)), doubled, text)
 
 
@@ -242,7 +242,7 @@ def _sentence(
     found: list[Piece] = [_piece(node, number, placeholder, quotes=quotes) for node in leaf.nodes]
     text, codes = composed(
         found,
-        lambda piece: icu_parsing.spelled(
+        lambda piece: icu.spelled(
             piece,
             counted=leaf.counted,
             hash_counts=_hash_counts(leaf, number),

@@ -11,7 +11,7 @@ import pytest
 
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_schemas.results import ItemResult
-from dragoman_text.spans import TAGS
+from dragoman_text.masks import TAGS
 from dragoman_text.verdicts import Candidate, Finding, Severity
 from dragoman_worker.errors import EngineDead, PermanentEngineError, QualityFailed
 from dragoman_worker.job.assessments import Rules

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from dragoman_text.spans import STYLES, TokenStyle
+from dragoman_text.masks import STYLES, TokenStyle
 from dragoman_text.terms import Term
 from dragoman_text.verdicts import Finding, Judgement
 from dragoman_worker.quality.remedies import Try, Wanted, better, first, following, join

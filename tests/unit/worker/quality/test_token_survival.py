@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman_text.spans import BRACES, BRACKETS, STYLES, TAGS, find_spans
+from dragoman_text.masks import BRACES, BRACKETS, STYLES, TAGS
+from dragoman_text.spans import find_spans
 from dragoman_worker.engines.echo import EchoEngine
 from dragoman_worker.ports import Generation, GenerationRequest
 from dragoman_worker.prompts.chat import CHAT
