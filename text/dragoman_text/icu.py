@@ -6,7 +6,7 @@ Quoting is that of ICU's default: an apostrophe quotes only before a brace (or `
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -99,6 +99,73 @@ def parsed(text: str) -> tuple[Node, ...]:
     if parser.place != len(text):
         raise NoMessage("a closing brace without an opening one")
     return nodes
+
+
+def skeleton(nodes: Iterable[Node], start: int = 0) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of what is no literal text: arguments, counts, heads and ends of choices.
+
+    `start` is where the nodes begin in their text. Ranges that touch are not joined.
+    """
+    for node in nodes:
+        if isinstance(node, Choice):
+            start = yield from _of_choice(node, start)
+            continue
+        end = start + (1 if isinstance(node, Count) else len(_raw(node)))
+        if not isinstance(node, Text):
+            yield start, end
+        start = end
+
+
+def _of_choice(choice: Choice, start: int) -> Generator[tuple[int, int], None, int]:
+    """Yield the ranges of a choice; return where it ends."""
+    opening = start
+    place = start + len(choice.head)
+    for selector, arm in choice.arms.items():
+        place += len(choice.openings[selector])
+        yield opening, place
+        yield from skeleton(arm, place)
+        opening = place = place + _length(arm)
+        place += 1
+    place += len(choice.closing)
+    yield opening, place
+    return place
+
+
+def _length(nodes: Iterable[Node]) -> int:
+    found = 0
+    for node in nodes:
+        if isinstance(node, Choice):
+            arms = sum(len(node.openings[key]) + _length(arm) + 1 for key, arm in node.arms.items())
+            found += len(node.head) + arms + len(node.closing)
+        else:
+            found += 1 if isinstance(node, Count) else len(_raw(node))
+    return found
+
+
+def sentence(nodes: Iterable[Node], selector: str, count: str = "#") -> str:
+    """Return the sentence of a message for one selector: the arm `other` where there is none.
+
+    `count` is what stands for `#`: within a plural without an offset, its argument.
+    """
+    found: list[str] = []
+    for node in nodes:
+        if isinstance(node, Choice):
+            arm = node.arms.get(selector, node.arms["other"])
+            counted = node.kind != "select"
+            inner = f"{{{node.name}}}" if counted and not node.offset else count
+            found.append(sentence(arm, selector, inner))
+        else:
+            found.append(count if isinstance(node, Count) else _raw(node))
+    return "".join(found)
+
+
+def choices(nodes: Iterable[Node]) -> Iterator[Choice]:
+    """Yield every choice of a message, those within arms too."""
+    for node in nodes:
+        if isinstance(node, Choice):
+            yield node
+            for arm in node.arms.values():
+                yield from choices(arm)
 
 
 def has_bare_apostrophe(nodes: Iterable[Node]) -> bool:

@@ -1,4 +1,4 @@
-"""Inline tags of texts: ``<g1>..</g1>`` and ``<x2/>`` of documents, HTML and XML; their nesting.
+"""Inline tags of texts: of documents (``<g1>..</g1>``, ``<x2/>``), HTML, XML, React (``<0>``).
 
 ``<branch>`` in "git checkout <branch>" is prose. A tag is markup if HTML or a document codec knows
 its name, if it closes another or itself, or if it has an attribute with a value.
@@ -16,9 +16,12 @@ from typing import Final, Literal
 Form = Literal["open", "close", "empty"]
 
 # Linear: no repetition goes past the next "<".
-TAG: Final = r"<!--[^<>]{0,1000}-->|</?[A-Za-z][A-Za-z0-9:\-]{0,60}(?:\s[^<>]{0,2000})?/?>"
+TAG: Final = (
+    r"<!--[^<>]{0,1000}-->"
+    r"|</?(?:[A-Za-z][A-Za-z0-9:\-]{0,60}(?:\s[^<>]{0,2000})?|[0-9]{1,3}[ ]?)/?>"
+)
 _TAG: Final = re.compile(TAG)
-_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9:\-]*")
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9:\-]*|[0-9]+")
 _DOCUMENT_TAG: Final = re.compile(r"[gx][0-9]{1,6}")
 _DIGITS: Final = r"[0-9０-９]{1,6}"
 _SPELLED: Final = re.compile(

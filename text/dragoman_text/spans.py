@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from dragoman_text import icu
 from dragoman_text.inline import TAG, find_tags
 from dragoman_text.terms import Term, TermIndex
 
@@ -25,6 +26,12 @@ _PRINTF: Final = (
     r"%(?:[0-9]{1,2}\$)?[#0+\-']{0,3}(?:[0-9]{1,4}|\*)?(?:\.(?:[0-9]{1,3}|\*))?"
     r"(?:hh|h|ll|l|q|j|z|t|L)?[diouxXeEfFgGaAcCsSp@]"
 )
+_QT: Final = r"%(?:L?[1-9][0-9]?|n)"
+_TEMPLATES: Final = (
+    r"\$t\([^()\n]{1,200}\)|<%[=\-#]?[^%\n]{1,200}%>|\[\[[a-z_][A-Za-z0-9_.\-]{0,60}\]\]"
+)
+"""Of i18next, ERB, and a name in two brackets; a link of a wiki has words there."""
+_COLON: Final = r":[a-z_][a-z0-9_]{1,60}:?"
 _KINDS: Final = {
     "url": rf"(?:https?://|ftp://|(?<![\w.])www\.)[{_URL_CHARS}]+",
     "mail": r"(?<![\w.%+\-])[A-Za-z0-9_.%+\-]{1,64}@(?:[A-Za-z0-9\-]{1,63}\.){1,8}[A-Za-z]{2,24}\b",
@@ -34,15 +41,19 @@ _KINDS: Final = {
     "tag": TAG,
     "entity": r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});",
     "mustache": _MUSTACHE,
-    "template": r"\$\{[^{}\n]{1,200}\}",
+    "template": rf"\$\{{[^{{}}\n]{{1,200}}\}}|{_TEMPLATES}",
     "printf": rf"{_NAMED_PRINTF}|{_PRINTF}(?![A-Za-z\u00AA-\u024F\u1E00-\u1EFF])|%%",
-    "brace": r"\{(?:[A-Za-z0-9_][\w.\[\]]{0,60}(?:![rsa])?(?::[^{}\n]{0,40})?)?\}",
+    "qt": rf"{_QT}(?![0-9A-Za-z%])",
+    "brace": r"\{(?:[A-Za-z0-9_][\w.\[\]]{0,60}(?:![rsa])?(?::[^{}\n]{0,40})?"
+    r"|(?:![rsa])?(?::[<>=^+\-#0-9.,_%A-Za-z]{1,12})?|[ ]?\$[A-Za-z_][^{}\n]{0,100})\}",
+    # Not within a word, and not "HH:MM[:ss]": `:name` of Laravel and SQL, `:smile:`.
+    "colon": rf"(?<![^\s(\"'“„«>]){_COLON}(?!\w)",
 }
 _PATTERN: Final = re.compile("|".join(f"(?P<{kind}>{body})" for kind, body in _KINDS.items()))
 _ANYWHERE: Final = re.compile(
-    rf"{_NAMED_PRINTF}|{_PRINTF}|%%|{_MUSTACHE}|\$?\{{[^{{}}\n]{{0,200}}\}}"
+    rf"{_NAMED_PRINTF}|{_PRINTF}|%%|{_QT}|{_MUSTACHE}|\$?\{{[^{{}}\n]{{0,200}}\}}|{_TEMPLATES}|{_COLON}"
 )
-_PERHAPS: Final = re.compile(r"://|www\.|[@`<&{%]")
+_PERHAPS: Final = re.compile(r"://|www\.|[@`<&{%]|\$t\(|\[\[|(?<!\w):[a-z_]")
 """Matches every text with a placeholder; most texts have none and need no further search."""
 _DIRECTIVE: Final = re.compile(
     r"%%|%(?:[0-9]{1,2}\$)?[-_0^#:]{0,2}[0-9]{0,2}(?:\.[0-9]{1,2})?"
@@ -51,10 +62,12 @@ _DIRECTIVE: Final = re.compile(
 """Of strftime, or printf's: `%-d`, `%b`, `%.2f`, `%lld`, and the letters between date and time in
 ISO 8601."""
 _FIRST_WORD: Final = re.compile(
-    r"[-*#\"'(\[>|.,:;!?0-9 \n]*+"
+    r"[-*#\"'(\[>|.,;!?0-9 \n]*+"
     r"[A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f]++(?=[,.:;!?]?(?:[ \n]|\Z))"
 )
 """A word at the start of a text: spans that begin with such characters end at a blank."""
+_FIRST_OF_QT: Final = re.compile("%(?:L?1(?![0-9])|n)")
+"""Arguments count from 1: in "%50 indirim" there is none, but a percentage in Turkish."""
 _COVERED: Final = re.compile(rb"\x01+")
 _CLOSING: Final = {")": "(", "]": "[", "}": "{"}
 
@@ -156,10 +169,34 @@ def _occurrences(text: str, term: str) -> Iterator[int]:
 
 
 def _placeholders(text: str) -> Iterator[Span]:
-    """Yield what is no prose. A tag that is prose, such as ``<file %s>``, may have some inside."""
-    markup = {tag.start for tag in find_tags(text)}
-    for match in _PATTERN.finditer(text):
-        if match.lastgroup != "tag" or match.start() in markup:
+    """Yield what is no prose: of an ICU message, all but the texts of its arms."""
+    end = 0
+    for start, after in _of_message(text):
+        yield from _between(text, end, start)
+        yield Span(start, after, "icu")
+        end = after
+    yield from _between(text, end, len(text))
+
+
+def _of_message(text: str) -> Sequence[tuple[int, int]]:
+    """Return the ranges of an ICU message that are no text; none of a text that is no message."""
+    if not icu.has_arms(text):
+        return ()
+    try:
+        return tuple(icu.skeleton(icu.parsed(text)))
+    except icu.NoMessage:
+        return ()
+
+
+def _between(text: str, start: int, end: int) -> Iterator[Span]:
+    """Yield what is no prose in a range. A tag that is prose, as `<file %s>`, may have some."""
+    markup: Collection[int] | None = None
+    for match in _PATTERN.finditer(text, start, end):
+        if match.lastgroup == "qt" and _FIRST_OF_QT.search(text) is None:
+            continue
+        if match.lastgroup == "tag" and markup is None:
+            markup = {tag.start for tag in find_tags(text)}
+        if match.lastgroup != "tag" or match.start() in (markup or ()):
             yield _placeholder(match)
         else:
             inside = _PATTERN.finditer(text, match.start() + 1, match.end())

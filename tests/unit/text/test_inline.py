@@ -23,7 +23,18 @@ def texts(text: str) -> list[str]:
 
 @pytest.mark.parametrize(
     "tag",
-    ["<g1>", "</g1>", "<x2/>", "<b>", "<BR>", '<a href="x">', "<foo/>", "</foo>", "<!-- a -->"],
+    [
+        "<g1>",
+        "</g1>",
+        "<x2/>",
+        "<b>",
+        "<BR>",
+        '<a href="x">',
+        "<foo/>",
+        "</foo>",
+        "<!-- a -->",
+        "<0/>",
+    ],
 )
 def test_markup_is_found(tag: str) -> None:
     assert texts(f"eins {tag} zwei") == [tag]
@@ -36,6 +47,7 @@ def test_prose_is_not_markup(prose: str) -> None:
 
 def test_a_name_that_is_closed_is_markup() -> None:
     assert texts("<branch>x</branch>") == ["<branch>", "</branch>"]
+    assert texts("<0>x</0> and <1>") == ["<0>", "</0>"]
 
 
 @given(TEXTS)

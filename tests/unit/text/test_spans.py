@@ -116,6 +116,18 @@ def kept(text: str, *terms: str) -> list[str]:
         "`it's`",
         "https://de.wikipedia.org/wiki/Straße",
         "https://x.org/{id}/y",
+        "%1",
+        "%L1",
+        "%n",
+        "{:.2f}",
+        "{!r}",
+        "{$name}",
+        "{ $name }",
+        "[[name]]",
+        "$t(common.more)",
+        "<%= name %>",
+        ":name",
+        ":smile:",
     ],
 )
 def test_a_placeholder_is_found_in_its_sentence(placeholder: str) -> None:
@@ -148,6 +160,10 @@ def test_a_placeholder_is_found_in_its_sentence(placeholder: str) -> None:
         "`foo' and `bar', or `baz'",
         "``foo'' and ``bar''",
         "5 %ölige",
+        "%50 indirim",
+        "HH:MM[:ss]",
+        "[[Main page]]",
+        "so: name :) and C:name",
     ],
 )
 def test_prose_is_not_changed(prose: str) -> None:
@@ -175,6 +191,20 @@ def test_a_pair_of_any_name_is_markup_and_formats_in_a_tag_of_prose_are_found() 
 def test_words_count_only_as_whole_words_in_their_own_case() -> None:
     assert [(s.start, s.end) for s in find_spans("Good Go go", words=["Go"])] == [(5, 7)]
     assert [(s.start, s.end) for s in find_spans("Good Go go", ["Go"])] == [(0, 2), (5, 7)]
+
+
+def test_only_the_arms_of_an_icu_message_are_prose() -> None:
+    text = "{who}: {n, plural, =0 {no %s} one {# file} other {{n} files}} left"
+    assert kept(text) == [
+        "{who}",
+        "{n, plural, =0 {",
+        "%s",
+        "} one {",
+        "#",
+        "} other {",
+        "{n}",
+        "}}",
+    ]
 
 
 def test_a_link_ends_before_the_sentence_does() -> None:

@@ -15,6 +15,14 @@ from dragoman_text.verdicts import Candidate
 
 # Lone tags that stand for themselves. A lone `<time>` or `<address>` is prose as often.
 _LONE: Final = frozenset({"br", "hr", "img", "wbr", "input", "p", "li", "td", "tr"})
+# What stands around text of a page: half a pair of these is no word of a sentence.
+_MOST_BETWEEN: Final = 20
+"""Characters between the tags of a pair without text."""
+_NAMES_OF_FORMATTING: Final = (
+    "b i u em strong span div code pre sup sub small big font tt kbd samp del ins ul ol table "
+    "tbody thead h1 h2 h3 h4 h5 h6 blockquote"
+)
+_FORMATTING: Final = frozenset(_NAMES_OF_FORMATTING.split())
 # Attributes that people read are translated.
 _READ: Final = re.compile(
     r"""\s(?:title|alt|placeholder|label|content|value|summary|lang|dir|xml:lang|(?:aria|data)-[\w-]+)
@@ -27,12 +35,14 @@ def find(candidate: Candidate) -> Defect | None:
     """Return a defect if tags are missing, too many or cross each other.
 
     Judged are numbered tags, known HTML, and every name that the source opens and closes. A lone
-    `<branch>` is prose: 80 % of those are translated. A lone `<br>` and attributes are slight.
+    `<branch>` is prose: 80 % of those are translated. A lone `<br>`, attributes, and a pair that
+    has lost its text are slight.
     """
     source, target = _tags(candidate.source), _tags(candidate.target)
     if not source and not target:
         return None
-    certain = _paired(source) | {tag.name for tag in (*source, *target) if tag.numbered}
+    numbered = {tag.name for tag in (*source, *target) if tag.numbered}
+    certain = _paired(source) | numbered | (_FORMATTING & {tag.name for tag in source})
     changed = _changed(source, target, certain)
     if changed is not None:
         return changed
@@ -40,7 +50,14 @@ def find(candidate: Candidate) -> Defect | None:
         return Defect("The tags of the answer cross each other.")
     others = _LONE | (_paired(target) & ELEMENTS)
     lone = _changed(source, target, others) or _attributes(source, target, certain | _LONE)
-    return None if lone is None else Defect(lone.detail, slight=True)
+    if lone is not None:
+        return Defect(lone.detail, slight=True)
+    emptied = _empty(candidate.target, target, certain) - _empty(candidate.source, source, certain)
+    return (
+        Defect(f"The answer has no text in {listed(list(emptied))}.", slight=True)
+        if emptied
+        else None
+    )
 
 
 @lru_cache(maxsize=4)
@@ -74,6 +91,18 @@ def _without_attributes(tag: Tag) -> str:
 def _nests(tags: Iterable[Tag], names: Iterable[str]) -> bool:
     names = frozenset(names)
     return not pairs(tag for tag in tags if tag.name in names and tag.form != "empty")[1]
+
+
+def _empty(text: str, tags: Sequence[Tag], names: Iterable[str]) -> Counter[str]:
+    """Return how many pairs of each tag have no letter or digit between them."""
+    names = frozenset(names)
+    paired = pairs(tag for tag in tags if tag.name in names and tag.form != "empty")[0]
+    return Counter(
+        _without_attributes(opening)
+        for opening, closing in paired
+        if closing.start - opening.end < _MOST_BETWEEN
+        and not any(map(str.isalnum, text[opening.end : closing.start]))
+    )
 
 
 def _attributes(
