@@ -13,7 +13,7 @@ from dragoman_documents.markup.markdown.flow import Region
 from dragoman_documents.markup.markdown.lines import behind_line
 from dragoman_documents.markup.markdown.masks import Masks
 from dragoman_documents.markup.markdown.tables import Tables
-from dragoman_documents.markup.sites import Site
+from dragoman_documents.markup.sites import Dialect, Site
 
 _LINES: Final = re.compile(
     rb"""
@@ -41,7 +41,7 @@ _LINES: Final = re.compile(
     | (?P<callout>     \[![A-Za-z]+(?:\|[^\]\r\n]*)?\][+-]?[^\r\n]* )
     | (?P<short>       \*\[[^\]\r\n]+\]:[^\r\n]* )
     | (?P<display>     \$\$ )
-    | (?P<field>       :[A-Za-z][\w \-]{0,40}:[ \t]+[^\r\n]* )
+    | (?P<field>       :[A-Za-z][\w .*/+\-]{0,40}:[ \t]+[^\r\n]* )
     | (?P<example>     \(@[\w-]{0,6}\)[ \t]+(?=\S) | (?:[A-Za-z]|[ivxIVX]{1,6}|\#)[.)][ \t]+(?=\S)
                      | \((?:[A-Za-z0-9]|[ivxIVX]{1,5})\)[ \t]+(?=\S) )
     | (?P<bar>         \|[^\r\n]* )
@@ -66,6 +66,7 @@ _LIKELY: Final = re.compile(
     rb"|\((?:@|[\w]{1,5}\))|\$[\[{$]|\\[A-Za-z]|\*\[|\||\+[-=:+]|#{1,6}[ \t][^\n]*\{)"
 )
 """A line that may be one of them: without groups it is found several times faster."""
+_WITH_BARE_NAMES: Final[frozenset[Dialect]] = frozenset({"markdown-it", "pulldown-cmark"})
 _NOT_MDX: Final = frozenset({"list", "markdown", "line", "html", "tag"})
 _DISPLAY_END: Final = re.compile(
     rb"\$\$[ \t]*(?:\([\w:.\-]+\)|\{[^{}\r\n]*\})?[ \t]*\r?$", re.MULTILINE
@@ -200,9 +201,8 @@ class Blocks(Directives, Elements, Tables):
 
     def _heading(self, match: re.Match[bytes]) -> None:
         """Hide the attributes at the end of a heading."""
-        inside = match["id"].strip()
-        if inside[:1] in (b":", b"#", b".", b"/") or b"=" in inside:
-            start = match.start("id") - 1
+        start = match.start("id") - 1
+        if self._are_attributes(match["id"].strip(), start):
             if self._text[start - 1 : start] == b"\\":
                 start -= 1  # of `\{#id}`, as MDX needs it
             while self._text[start - 1 : start] in (b" ", b"\t"):
@@ -210,6 +210,15 @@ class Blocks(Directives, Elements, Tables):
             end = match.end("id") + 1
             self._masks.text[start:end] = b" " * (end - start)
             self._add_attributes(start, end)
+
+    def _are_attributes(self, inside: bytes, start: int) -> bool:
+        """Return whether braces are attributes: words alone, as in `{id}`, are text for most."""
+        if inside[:1] in (b":", b"#", b".", b"/") or b"=" in inside:
+            return True
+        spaced = self._text[start - 1 : start] == b" "
+        dialect = self._site.dialect
+        is_one = dialect in _WITH_BARE_NAMES or (spaced and dialect == "python-markdown")
+        return is_one and bool(inside)
 
 
 _HIDE: Final[Mapping[str, Callable[[Blocks, re.Match[bytes]], int | None]]] = {

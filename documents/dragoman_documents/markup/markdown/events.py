@@ -5,14 +5,13 @@ The one module that imports pyromark (ADR 22).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple
 
 import pyromark
 
-from dragoman_documents.codec import DocumentError, Kind
+from dragoman_documents.codec import Kind
 from dragoman_documents.markup.markdown.html_blocks import Html
 
 _OPTIONS: Final = (
@@ -20,17 +19,10 @@ _OPTIONS: Final = (
     | pyromark.Options.ENABLE_FOOTNOTES
     | pyromark.Options.ENABLE_STRIKETHROUGH
     | pyromark.Options.ENABLE_TASKLISTS
-    | pyromark.Options.ENABLE_HEADING_ATTRIBUTES
     | pyromark.Options.ENABLE_GFM
     | pyromark.Options.ENABLE_MATH
 )
 _MARKDOWN: Final = pyromark.Markdown(options=_OPTIONS)
-_WITHOUT_ATTRIBUTES: Final = pyromark.Markdown(
-    options=_OPTIONS & ~pyromark.Options.ENABLE_HEADING_ATTRIBUTES
-)
-_PANIC: Final = "PanicException"
-"""A failure of the parser: an exception of Rust, which is no `Exception` and cannot be imported."""
-_Result = TypeVar("_Result")
 _DELIMITERS: Final = {"Emphasis": 1, "Strong": 2, "Link": 1, "Image": 2}
 """Bytes of the opening delimiter; of `~` and `~~` the source decides."""
 _INLINES: Final = frozenset({*_DELIMITERS, "Strikethrough"})
@@ -86,26 +78,7 @@ Parsed = Block | Html | IndentedCode
 
 
 def parsed(source: bytes) -> list[Parsed]:
-    """Return the blocks with text and of indented code, in order. Raises DocumentError."""
-    return _without_panic(partial(_parsed, source))
-
-
-def _without_panic(read: Callable[[pyromark.Markdown], _Result]) -> _Result:
-    """Return what is read by the parser; where it fails, without attributes of headings.
-
-    pyromark 0.10.3 fails on `{a}` as the last line of a heading of two lines in a quote or a list,
-    if that line is indented further than the first one.
-    """
-    for parser in (_MARKDOWN, _WITHOUT_ATTRIBUTES):
-        try:
-            return read(parser)
-        except BaseException as error:
-            if type(error).__name__ != _PANIC:
-                raise
-    raise DocumentError("corrupt", "the parser of Markdown fails on it; please report it")
-
-
-def _parsed(source: bytes, parser: pyromark.Markdown) -> list[Parsed]:
+    """Return the blocks with text and of indented code, in order."""
     reader = _Reader(source)
     read = {
         "Text": reader.text,
@@ -117,7 +90,7 @@ def _parsed(source: bytes, parser: pyromark.Markdown) -> list[Parsed]:
     }
     single = reader.single
     event: Any
-    for event, place in parser.events_with_range(source.decode()):
+    for event, place in _MARKDOWN.events_with_range(source.decode()):
         start, end = place["start"], place["end"]
         if type(event) is str:
             reader.border(event, start, end)
@@ -128,25 +101,20 @@ def _parsed(source: bytes, parser: pyromark.Markdown) -> list[Parsed]:
     return reader.found
 
 
-def definitions(text: str) -> list[tuple[int, int]]:
-    """Return the ranges of link reference definitions that have a title. Raises DocumentError."""
-    found = _without_panic(lambda parser: parser.reference_definitions(text)).values()
-    return [(each["span"]["start"], each["span"]["end"]) for each in found if each["title"]]
+def definitions(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of link reference definitions that have a title."""
+    for each in _MARKDOWN.reference_definitions(text).values():
+        if each["title"]:
+            yield each["span"]["start"], each["span"]["end"]
 
 
-def link_targets(source: bytes) -> list[tuple[int, str, bool]]:
-    """Return the places and targets of links and definitions, and HTML as it is: True.
-
-    Raises DocumentError.
-    """
-    return _without_panic(lambda parser: list(_link_targets(source.decode(), parser)))
-
-
-def _link_targets(text: str, parser: pyromark.Markdown) -> Iterator[tuple[int, str, bool]]:
+def link_targets(source: bytes) -> Iterator[tuple[int, str, bool]]:
+    """Yield the places and targets of links and definitions, and HTML as it is: True."""
+    text = source.decode()
     if "]:" in text:
-        for each in parser.reference_definitions(text).values():
+        for each in _MARKDOWN.reference_definitions(text).values():
             yield each["span"]["start"], each["dest"], False
-    for each, place in parser.events_with_range(text):
+    for each, place in _MARKDOWN.events_with_range(text):
         event: Any = each
         if isinstance(event, str):
             continue

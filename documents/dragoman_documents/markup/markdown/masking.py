@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from dragoman_documents.markup import templates
@@ -75,17 +75,30 @@ def _is_prose(raw: bytes) -> bool:
 
 def _hide_components(masks: Masks, code: Sequence[tuple[int, int]], site: Site) -> None:
     found = [span for span in jsx.spans(bytes(masks.text), code) if span.end > span.start]
-    alone = _alone(masks, [(span.start, span.end) for span in found])
-    inline = list[jsx.Span]()
     for span in found:
         if span.name:
             masks.add_attributes(span.start, span.end, site.attributes, "references")
         elif _has_text(masks.source, span.start, span.end):
             masks.left.append(("expression", span.start))
-        if span.start not in alone:
-            inline.append(span)
-    _mark_components(masks, inline)
+    found = list(_without_code(found))
+    alone = _alone(masks, [(span.start, span.end) for span in found])
+    _mark_components(masks, [span for span in found if span.start not in alone])
     outdent(masks.text, code)
+
+
+def _without_code(spans: Sequence[jsx.Span]) -> Iterator[jsx.Span]:
+    """Yield the tags and expressions; an element whose content is no text is one of them."""
+    partners = _partners(spans)
+    behind = -1
+    for span in spans:
+        if span.start < behind:
+            continue
+        partner = partners.get(span.start)
+        if partner and span.opens and span.name.decode("utf-8", "replace") in CODE_NAMES:
+            behind = partner.end
+            yield jsx.Span(span.start, behind, b"", opens=False, closes=False)
+        else:
+            yield span
 
 
 def _has_text(source: bytes, start: int, end: int) -> bool:
@@ -129,16 +142,10 @@ def _alone(masks: Masks, spans: Iterable[tuple[int, int]]) -> frozenset[int]:
 def _mark_components(masks: Masks, spans: Sequence[jsx.Span]) -> None:
     """Mark tags in sentences: as pairs where both are there."""
     partners = _partners(spans)
-    behind = -1
     for span in spans:
-        if span.start < behind:
-            continue
         partner = partners.get(span.start)
         if partner is None:
             masks.mark(span.start, span.end)
-        elif span.name.decode("utf-8", "replace") in CODE_NAMES and span.opens:
-            behind = partner.end
-            masks.mark(span.start, behind)
         else:
             masks.mark(span.start, span.end, "open" if span.opens else "close", partner.start)
 

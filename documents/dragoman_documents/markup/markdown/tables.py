@@ -13,6 +13,7 @@ from dragoman_documents.values import is_text
 _CODE: Final = re.compile(rb"`[^`\r\n]*`")
 _SEPARATOR: Final = re.compile(rb"[ \t>]*[|:\-+= \t]*-[|:\-+= \t]*\r?\Z")
 _CELLS: Final = re.compile(rb"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*+\|?")
+_TEMPLATE: Final = re.compile(rb"\{\{[^{}]*\}\}|\{%[^{}]*%\}")
 _ROWS: Final = re.compile(rb"(?:[ \t>]*[|+][^\n]*(?:\n|\Z))+")
 _LINE: Final = re.compile(
     rb"^(?P<quotes>[ \t>]*)(?P<item>(?:(?:[-*+:]|[0-9]{1,9}[.)])[ \t]+)*)"
@@ -112,9 +113,11 @@ class Tables(Lines):
         head_start = self._text.rfind(b"\n", 0, max(0, start - 1)) + 1
         above_start = self._text.rfind(b"\n", 0, max(0, head_start - 1)) + 1
         lines = list(_LINE.finditer(self._text, above_start, end))
-        if len(lines) < 3 or not _is_table(lines[1], lines[2]):
+        if len(lines) != 3 or not _is_table(lines[1], lines[2]):
             return None
-        if lines[1]["line"].startswith(b"|") or not _TEXT.match(lines[0][0]):
+        text, head, _ = lines
+        quoted = text["quotes"].count(b">") == head["quotes"].count(b">")
+        if head["line"].startswith(b"|") or not (quoted and _TEXT.match(text[0])):
             return None
         rows = _PARAGRAPH.match(self._text, behind_line(self._text, end))
         behind = rows.end() if rows else end
@@ -140,6 +143,8 @@ class Tables(Lines):
 
 def begin_table(head: bytes, separator: bytes) -> bool:
     """Return whether two lines without blanks around them are the head of a table."""
+    if b"{" in head:
+        head = _TEMPLATE.sub(b"", head)
     return (
         b"|" in head
         and _CELLS.fullmatch(separator) is not None

@@ -354,8 +354,11 @@ def test_a_line_break_is_never_a_hard_one_or_the_end_of_another_block(
         # no bracket begins a formula, no colon an emoji
         (None, "[x] a_b\\](\n", ["[x] a_b]("]),
         (None, "明:s:http://eï\n", ["明:s:<x1/>ï"]),
-        # the parser fails on it as the attributes of a heading
+        # the parser of headings' attributes fails on it
         (None, "> a\n>  {b}\n> ===\n", ["a {b}"]),
+        ("jekyll", "{{|}}b\n-|-\n|\n", ["<x1/>b -|- |"]),
+        # in MDX, too, the content of an element of code is no text
+        ("docusaurus", "<code>\n [a b](u)\n</code>\n\n<pre>\n  a\n\n  b\n</pre>\n", []),
         # no line of MDX that moves left ends another one by two blanks, or begins a table
         ("docusaurus", "    > x\n>     y\n", ["x y"]),
         ("docusaurus", "<>\n    p\n  |-\n", ["p |-"]),
@@ -486,6 +489,8 @@ def test_text_that_the_site_does_not_choose_is_a_remark(
         (None, '```admonish note "A title"\nBody\n```\n', ["A title", "Body"]),
         (None, '~~~admonish "A title"\nBody\n~~~\n', ["A title", "Body"]),
         ("obsidian", "See [[Page|label]] now.\n", ["See <g1>label</g1> now."]),
+        # names of fields
+        ("sphinx", ":sphinxcontrib.mermaid: A b\n:param str c: d\n", ["A b", "d"]),
         # lines of other syntax that continue a paragraph, with blanks in front of them
         ("mdbook", "w:32 \n      <<< a\na b<div>c\n", ["w:32<x1/>a b<x2/>c"]),
         ("vitepress", "> a \n>       <<< a \n> `b` c\n", ["a<x1/><x2/> c"]),
@@ -515,6 +520,10 @@ def test_text_that_the_site_does_not_choose_is_a_remark(
         ("jekyll", "<div>\na\n</div>\n## B c\n- d e\n- f\n", ["a", "B c", "d e", "f"]),
         (None, "<p>a b</p>\n1. c\n2. d\n</div>\n", ["a b", "c", "d"]),
         ("quarto", "<div>\na\n</div>\n## B *c*\n", ["a", "B <g1>c</g1>"]),
+        # words alone in braces are attributes of a heading for few
+        ("github", "## GET /a/{id}\n\n## b {c}\n\nd {e}\n---\n", ["GET /a/{id}", "b {c}", "d {e}"]),
+        ("mkdocs", "## GET /a/{id}\n\n## b {c}\n", ["GET /a/{id}", "b"]),
+        ("mdbook", "## b{c}\n\n## d {}\n", ["b", "d {}"]),
         # which CommonMark reads as a part of the block: remark, Hugo and markdown-it show the `##`
         ("github", "<div>\na\n</div>\n## B *c*\n", ["a", "## B *c*"]),
         ("hugo", "<p>a b</p>\n- c d\n", ["a b", "- c d"]),
