@@ -9,12 +9,12 @@ from typing import Final
 from dragoman_documents.archive.reading import Archive
 from dragoman_documents.codec import Codec, Kind, Options
 from dragoman_documents.office.bilingual import Doubled
+from dragoman_documents.office.charts import add_charts
 from dragoman_documents.office.controls import is_value, remark_fields, remark_value
 from dragoman_documents.office.ooxml import (
     DRAWING,
     PREFIXES,
     Paragraph,
-    add_charts,
     add_diagrams,
     add_title,
     alternative_texts,

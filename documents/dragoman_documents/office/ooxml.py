@@ -1,14 +1,13 @@
-"""What DOCX, PPTX and XLSX share: namespaces, content types, drawings, charts, the title."""
+"""What DOCX, PPTX and XLSX share: namespaces, content types, drawings, the title."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from dragoman_documents.archive.reading import Archive
-from dragoman_documents.codec import Kind, Segment
+from dragoman_documents.codec import Kind, Remark, Segment
 from dragoman_documents.office.package_codec import (
     Found,
     Part,
@@ -21,7 +20,6 @@ from dragoman_documents.office.paragraphs.filling import Names
 from dragoman_documents.office.paragraphs.items import texts, trimmed
 from dragoman_documents.office.paragraphs.reading import Dialect, Reader, raw_name
 from dragoman_documents.office.paragraphs.writing import block
-from dragoman_documents.values import is_text
 from dragoman_documents.xml.slots import Slot, translatable
 from dragoman_documents.xml.tree import Element
 
@@ -35,6 +33,7 @@ _MAIN: Final = {
 }
 _OTHERS: Final = {
     "c": "drawingml/2006/chart",
+    "cdr": "drawingml/2006/chartDrawing",
     "wp": "drawingml/2006/wordprocessingDrawing",
     "xdr": "drawingml/2006/spreadsheetDrawing",
     "dgm": "drawingml/2006/diagram",
@@ -51,20 +50,19 @@ PREFIXES: Final[dict[str, str]] = {
     f"{_OFFICE}/package/2006/relationships": "",
     "http://purl.org/dc/elements/1.1/": "dc",
     "http://schemas.microsoft.com/office/drawing/2008/diagram": "dsp",
+    "http://schemas.microsoft.com/office/drawing/2012/chart": "c15",
     "http://schemas.microsoft.com/office/drawing/2014/chartex": "cx",
     "urn:schemas-microsoft-com:vml": "v",
     "http://schemas.microsoft.com/office/excel/2006/main": "xm",
+    "http://schemas.microsoft.com/office/spreadsheetml/2009/9/main": "x14",
     "http://schemas.microsoft.com/office/word/2010/wordml": "w14",
     "http://schemas.microsoft.com/office/word/2012/wordml": "w15",
     "http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments": "tc",
 }
 """Per namespace, of the Transitional and of the Strict form, the prefix that the codecs use."""
 
-_SHOWN: Final = re.compile(rb"title|dLbl>")
-_DATA: Final = re.compile(rb"strCache|StrCache|strDim|:tx>")
-_SHEET: Final = (
-    "the sheet with the data of a chart stays in the source language, to which editing returns"
-)
+_LINKS: Final = frozenset({"a:hlinkClick", "a:hlinkHover", "a:hlinkMouseOver"})
+_TIPS: Final = "tooltips of links in a text stay as they are"
 
 DRAWING: Final = Dialect(
     run="a:r",
@@ -212,45 +210,22 @@ def alternative_texts(part: Part, element: Element, place: str) -> Iterator[Slot
     for attribute in ("descr", "title"):
         yield from attribute_slot(part, element, attribute, f"{place}, alternative text")
     for each in element.children:
-        if each.name in {"a:hlinkClick", "a:hlinkHover"}:
+        if each.name in _LINKS:
             yield from attribute_slot(part, each, "tooltip", f"{place}, tooltip")
 
 
-def add_charts(
-    found: Found, archive: Archive, types: dict[str, str], *, data: bool = False
-) -> None:
-    """Add the titles of charts and axes, and labels; with `data` categories and names of series.
-
-    A chart holds these as copies of cells in a workbook: in one of its own, which is left alone,
-    or in the workbook that the chart is in, from which Excel copies them again.
-    """
-    for name in of_type(types, "drawingml.chart+xml", "ms-office.chartex+xml"):
-        raw = archive.read(name)  # charts hold thousands of cached numbers
-        if _SHOWN.search(raw) is None and not (data and _DATA.search(raw)):
-            continue
-        part = opened(archive, name, PREFIXES)
-        place = f"chart {number(name)}, title"
-        titles = list(part.root.descendants("c:title", "cx:title", "c:dLbl"))
-        slots = [slot for each in titles for slot in drawing_slots(part, each, place, "title")]
-        for value in (value for each in titles for value in each.descendants("cx:v")):
-            slots += text_slot(part, value, place, "title")
-        copies = _copies(part, number(name), {each.start for each in slots}) if data else []
-        found.add(part, [*((slot,) for slot in slots), *copies])
-        if copies and any(".xls" in each.lower() for each in related(archive, name).values()):
-            found.remark(f"chart {number(name)}", _SHEET, "generated")
-
-
-def _copies(part: Part, chart: int, known: set[int]) -> list[tuple[Slot, ...]]:
-    """Return the slots of the categories and names of series: all of one text together."""
-    place = f"chart {chart}, data"
-    held: dict[str, list[Slot]] = {}
-    for each in part.root.descendants("c:tx", "c:cat", "cx:strDim", "cx:tx"):
-        for value in each.descendants("c:v", "cx:pt", "cx:v"):
-            for slot in text_slot(part, value, place, "cell"):
-                if is_text(slot.segment.text) and slot.start not in known:
-                    known.add(slot.start)
-                    held.setdefault(slot.segment.text, []).append(slot)
-    return [tuple(slots) for slots in held.values()]
+def remark_tips(found: Found, part: Part, place: str) -> None:
+    """Add a remark for the tooltips of links in texts, which are a part of their formatting."""
+    if b"tooltip=" not in part.data:
+        return
+    tips = [
+        link.attributes.get("tooltip", "")
+        for each in part.root.descendants("a:rPr")
+        for link in each.children
+        if link.name in _LINKS
+    ]
+    if count := sum(map(translatable, tips)):
+        found.remarks.append(Remark(place, _TIPS, "attribute", count))
 
 
 def add_diagrams(found: Found, archive: Archive, types: dict[str, str]) -> None:

@@ -8,11 +8,11 @@ from typing import Final
 from dragoman_documents.archive.reading import Archive
 from dragoman_documents.codec import Codec, Kind, Options
 from dragoman_documents.inline_codes import plain
+from dragoman_documents.office.charts import add_charts
 from dragoman_documents.office.ooxml import (
     DRAWING,
     PREFIXES,
     Paragraph,
-    add_charts,
     add_diagrams,
     add_title,
     alternative_texts,
@@ -22,6 +22,7 @@ from dragoman_documents.office.ooxml import (
     paragraph_slot,
     related,
     remark_signature,
+    remark_tips,
 )
 from dragoman_documents.office.package_codec import Found, PackageCodec, Part, headless, opened
 from dragoman_documents.office.paragraphs.reading import Reader
@@ -43,6 +44,7 @@ def _found(archive: Archive, options: Options) -> Found:
             title = title if notes else _title(slots)
             slots = [_below(title, slot) for slot in slots]
         found.add(part, [(slot,) for slot in slots])
+        remark_tips(found, part, place)
     add_charts(found, archive, types, data=True)
     add_diagrams(found, archive, types)
     add_title(found, archive)

@@ -23,6 +23,10 @@ _NAMESPACES: Final = " ".join((
     f'xmlns:mc="{_OFFICE}/markup-compatibility/2006"',
     f'xmlns:m="{_OFFICE}/officeDocument/2006/math"',
     'xmlns:v="urn:schemas-microsoft-com:vml"',
+    'xmlns:x14="http://schemas.microsoft.com/office/spreadsheetml/2009/9/main"',
+    'xmlns:xm="http://schemas.microsoft.com/office/excel/2006/main"',
+    f'xmlns:cdr="{_OFFICE}/drawingml/2006/chartDrawing"',
+    'xmlns:c15="http://schemas.microsoft.com/office/drawing/2012/chart"',
     'xmlns:w14="http://schemas.microsoft.com/office/word/2010/wordml"',
     'xmlns:w15="http://schemas.microsoft.com/office/word/2012/wordml"',
     'xmlns:cx="http://schemas.microsoft.com/office/drawing/2014/chartex"',
@@ -48,6 +52,11 @@ _CONTENT_TYPES: Final = {
     "xl/tables/table1.xml": "spreadsheetml.table+xml",
     "xl/pivotCache/pivotCacheDefinition1.xml": "spreadsheetml.pivotCacheDefinition+xml",
     "xl/comments1.xml": "spreadsheetml.comments+xml",
+    "xl/charts/chart1.xml": "drawingml.chart+xml",
+    "xl/charts/chartEx1.xml": "ms-office.chartex+xml",
+    "xl/drawings/drawing1.xml": "drawing+xml",
+    "xl/drawings/vmlDrawing1.vml": "vmlDrawing",
+    "xl/drawings/drawing2.xml": "drawingml.chartshapes+xml",
 }
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from dragoman_documents.archive.reading import Archive
-from dragoman_documents.codec import Codec, Kind, Options
+from dragoman_documents.codec import Codec, Kind, Options, Remark
 from dragoman_documents.inline_codes import plain
+from dragoman_documents.office.charts import add_charts
 from dragoman_documents.office.ooxml import (
     PREFIXES,
     Paragraph,
-    add_charts,
     add_diagrams,
     add_title,
     alternative_texts,
@@ -22,6 +23,7 @@ from dragoman_documents.office.ooxml import (
     of_type,
     paragraph_slot,
     remark_signature,
+    remark_tips,
 )
 from dragoman_documents.office.package_codec import (
     Found,
@@ -43,8 +45,8 @@ from dragoman_documents.office.xlsx.tables import (
     unique,
 )
 from dragoman_documents.values import is_formula
-from dragoman_documents.xml.slots import Slot
-from dragoman_documents.xml.tree import Element, source
+from dragoman_documents.xml.slots import Slot, translatable
+from dragoman_documents.xml.tree import Element, content_of, source
 
 _STRINGS: Final = Dialect(
     run="x:r",
@@ -54,8 +56,13 @@ _STRINGS: Final = Dialect(
     read=xlsx_text.read,
     write=xlsx_text.write,
 )
-_MESSAGES: Final = {"promptTitle": 32, "prompt": 255, "errorTitle": 32, "error": 255}
-"""Attributes of a rule for the values of cells, and the characters that Excel reads of them."""
+_MESSAGES: Final = {
+    "promptTitle": 32, "prompt": 255, "errorTitle": 32, "error": 255, "tooltip": 255,
+}  # fmt: skip
+"""Attributes of a rule for the values of cells or of a link, and how long Excel reads them."""
+_PRINTED: Final = "headers and footers for printing stay as they are"
+_CAPTION: Final = re.compile(rb"<font(?: [^<>]*)?>([^<>]*)</font>")
+_CONTROLS: Final = "captions of buttons and other controls on sheets stay as they are"
 Text = tuple[str, int] | tuple[str, str]
 """Where a cell's text is: its part, and the number of the shared string or the cell."""
 
@@ -88,10 +95,24 @@ def _found(archive: Archive, options: Options) -> Found:
     add_diagrams(book, archive, types)
     add_title(book, archive)
     remark_signature(book, archive)
+    _remark_left(book, archive, types)
     if any(of_type(types, "pivotCacheDefinition+xml")):
         detail = "its pivot tables name columns by their headers; set them up again"
         book.remark("document", detail, "generated")
     return book
+
+
+def _remark_left(book: _Book, archive: Archive, types: dict[str, str]) -> None:
+    """Add remarks for texts that readers see and that stay."""
+    for sheet in book.sheets:
+        if sheet.printed:
+            place = f"sheet {sheet.name}"
+            book.remarks.append(Remark(place, _PRINTED, "directive", sheet.printed))
+    for name in of_type(types, "vmlDrawing"):
+        captions = _CAPTION.findall(archive.read(name))
+        found = (content_of(raw.decode("utf-8", "replace")) for raw in captions)
+        if count := sum(map(translatable, found)):
+            book.remarks.append(Remark(f"drawing {number(name)}", _CONTROLS, "html", count))
 
 
 def _read_sheets(book: _Book, archive: Archive, types: dict[str, str]) -> None:
@@ -138,7 +159,7 @@ def _add_shared(
 
 def _add_sheet(book: _Book, archive: Archive, sheet: Sheet, kept: Collection[Text]) -> None:
     """Add the strings that are in the cells themselves, and the messages of cells."""
-    if not sheet.has_inline and not sheet.validations:
+    if not sheet.has_inline and not sheet.messages:
         return
     if sheet.has_inline:
         part = opened(archive, sheet.part, PREFIXES)
@@ -151,15 +172,16 @@ def _add_sheet(book: _Book, archive: Archive, sheet: Sheet, kept: Collection[Tex
             name = cell.attributes.get("r", "")
             place = f"sheet {sheet.name}, {name}"
             _add_text(book, part, content, place, key=(sheet.part, name), kept=kept)
-    for each in sheet.validations:
-        place = f"sheet {sheet.name}, message of {each.attributes.get('sqref', '')[:40]}"
+    for each in sheet.messages:
+        cells = (each.attributes.get("sqref") or each.attributes.get("ref", ""))[:40]
+        place = f"sheet {sheet.name}, message of {cells}".removesuffix(" of ")
         book.slots += ((slot,) for slot in _messages(part, each, place))
 
 
-def _messages(part: Part, validation: Element, place: str) -> Iterator[Slot]:
-    """Yield the slots of the messages that a cell shows when it is chosen, or refuses a value."""
+def _messages(part: Part, element: Element, place: str) -> Iterator[Slot]:
+    """Yield the slots of what a cell shows when it is pointed at, chosen, or refuses a value."""
     for name, longest in _MESSAGES.items():
-        for slot in attribute_slot(part, validation, name, place):
+        for slot in attribute_slot(part, element, name, place):
             text = xlsx_text.decoded(slot.segment.text)
             segment = slot.segment._replace(text=text, max_chars=longest)
             raw = part.data[slot.start : slot.end].decode()
@@ -248,6 +270,7 @@ def _add_drawings(found: Found, archive: Archive, types: dict[str, str]) -> None
             *drawing_slots(part, part.root, place),
         )
         found.add(part, [(slot,) for slot in slots])
+        remark_tips(found, part, place)
 
 
 def _allowed(found: Found, texts: Sequence[str | None]) -> list[str | None]:

@@ -17,6 +17,7 @@ from dragoman_documents.xml.tree import (
     start_tag_end,
     text_of,
 )
+from dragoman_text.spans import has_words
 
 _LITERAL: Final = re.compile(r'"((?:[^"]|"")*)"')
 _COLUMN: Final = re.compile(r"\[((?:[^\[\]']|'.)+)\]")
@@ -27,6 +28,12 @@ _WORD: Final = re.compile(r"[^\W\d_]{2}")
 NAMED: Final = "a formula, a filter or a list of allowed values names this text; it stays as it is"
 _QUOTED: Final = re.compile(r"'(.)")
 _FORMULAS: Final = frozenset({"x:f", "x:formula", "x:formula1", "x:formula2", "xm:f"})
+_SHOWING: Final = frozenset({"x:dataValidation", "x14:dataValidation", "x:hyperlink"})
+_PRINTED: Final = frozenset(
+    f"x:{page}{part}" for page in ("odd", "even", "first") for part in ("Header", "Footer")
+)
+_PRINTING: Final = re.compile(r'&(?:"[^"]*"|K[0-9A-Fa-f]{6}|[A-Za-z&])')
+"""Codes in headers and footers: fonts, colors, parts, numbers of pages, dates."""
 _FILTERS: Final = frozenset({"x:filter", "x:customFilter"})
 
 
@@ -86,8 +93,10 @@ class Sheet:
     headers: dict[str, int] = field(default_factory=dict)
     """The shared string of each cell that is a header of a table."""
     has_inline: bool = False
-    validations: list[Element] = field(default_factory=list)
-    """Rules for the values of cells, which may show messages."""
+    messages: list[Element] = field(default_factory=list)
+    """Rules for the values of cells, and links: what they show is in attributes."""
+    printed: int = 0
+    """Headers and footers for printing with words in them."""
 
 
 def sheets(archive: Archive, types: Mapping[str, str], formulas: Formulas) -> Iterator[Sheet]:
@@ -138,9 +147,11 @@ class _Reading:
             self.sheet.has_inline |= kind == "inlineStr"
         elif name == "x:v" or name in _FORMULAS:
             self.content = self.data.index(b">", position) + 1
-        elif name == "x:dataValidation":
+        elif name in _SHOWING:
             end = start_tag_end(self.data, position)
-            self.sheet.validations.append(Element(name, dict(attributes), position, end))
+            self.sheet.messages.append(Element(name, dict(attributes), position, end))
+        elif name in _PRINTED:
+            self.content = self.data.index(b">", position) + 1
         elif name in _FILTERS:
             self.formulas.add_text(attributes.get("val", ""))
 
@@ -150,6 +161,9 @@ class _Reading:
                 self._shared(self.data[self.content : position])
         elif name in _FORMULAS and self.content <= position:
             self.formulas.add(text_of(self.data[self.content : position]))
+        elif name in _PRINTED and self.content <= position:
+            text = text_of(self.data[self.content : position])
+            self.sheet.printed += has_words(_PRINTING.sub("", text))
 
     def _shared(self, digits: bytes) -> None:
         if not digits.strip().isdigit() or len(digits) > 12:

@@ -250,3 +250,37 @@ def test_pivot_tables_are_reported() -> None:
 def _relations(*targets: tuple[str, str]) -> str:
     each = (f'<Relationship Id="{name}" Target="{target}"/>' for name, target in targets)
     return f"<Relationships>{''.join(each)}</Relationships>"
+
+
+def test_messages_of_rules_of_newer_workbooks_and_tooltips_are_read() -> None:
+    more = (
+        '<hyperlinks><hyperlink ref="B2" tooltip="Opens a page" display="x"/></hyperlinks>'
+        '<extLst><ext><x14:dataValidations><x14:dataValidation prompt="A number">'
+        "<xm:sqref>A1</xm:sqref></x14:dataValidation></x14:dataValidations></ext></extLst>"
+    )
+    data = xlsx("", more=more)
+    wanted = [("Opens a page", "sheet Data, message of B2"), ("A number", "sheet Data, message")]
+    assert segments(data) == wanted
+    assert_itself_again(CODEC, data)
+    assert_read_back(CODEC, data, ["Seite", "Zahl"])
+    longer = CODEC.splice(data, CODEC.extract(data, GERMAN), ["x" * 256, "Zahl"], GERMAN)
+    assert 'tooltip="Opens a page"' in part(longer, "xl/worksheets/sheet1.xml")
+
+
+def test_printed_headers_captions_and_links_in_shapes_are_remarked() -> None:
+    header = (
+        '<headerFooter><oddHeader>&amp;C&amp;"Arial,Bold"&amp;12&amp;P &amp;A</oddHeader>'
+        "<oddFooter>&amp;LDraft &amp;D</oddFooter></headerFooter>"
+    )
+    sheet = package({
+        "xl/workbook.xml": '<workbook><sheet name="Data" r:id="rId1"/></workbook>',
+        "xl/_rels/workbook.xml.rels": RELATION.format("rId1", "worksheets/sheet1.xml"),
+        "xl/worksheets/sheet1.xml": f"<worksheet>{header}</worksheet>",
+        "xl/drawings/vmlDrawing1.vml": "<xml><div><font a='b'>Press</font><br></div></xml>",
+        "xl/drawings/drawing1.xml": '<xdr:wsDr><a:p><a:r><a:rPr><a:hlinkClick tooltip="Tip"/>'
+        "</a:rPr><a:t>here</a:t></a:r></a:p></xdr:wsDr>",
+    })  # fmt: skip
+    remarks = CODEC.extract(sheet, GERMAN).remarks
+    assert sorted((each.kind, each.place, each.count) for each in remarks) == [
+        ("attribute", "drawing 1", 1), ("directive", "sheet Data", 1), ("html", "drawing 1", 1),
+    ]  # fmt: skip
