@@ -18,6 +18,13 @@ _OPERAND: Final = r"""(?:\$?[A-Z]{1,3}(?:\$?[0-9]|:)|[A-Za-z_.][\w.]*+[(|!]|[0-9
 _FORMULA: Final = re.compile(rf"=[ \t]*+[+-]?{_OPERAND}")
 _COMPUTED: Final = re.compile(r"=|[@+-][^\s(|]{1,40}+[(|]")
 
+_ADDRESS: Final = re.compile(
+    r"urn:[a-z0-9-]++:[!-~]++|mailto:[!-?A-~]++@[!-~]++|tel:[+0-9][!-~]*+"
+    r"|[A-Za-z]:\\[!-~]*+|\\\\[!-~]++"
+    r"|/[!-.0-~]++/[!-~]*+(?:(?<=\.\w\w)|(?<=\.\w\w\w)|(?<=\.\w\w\w\w))"
+)
+"""An address or a path that `is_translatable` does not know: one word of ASCII."""
+
 _LONGEST_IDENTIFIER: Final = 200
 _LONGEST_PLACE: Final = 200
 Value = TypeVar("Value")
@@ -29,6 +36,15 @@ def is_text(value: str) -> bool:
     if len(core) <= _LONGEST_IDENTIFIER and _IDENTIFIER.fullmatch(core):
         return False  # asked first: it is far cheaper
     return is_translatable(core)
+
+
+def is_address(value: str) -> bool:
+    """Return whether a cell holds only links, placeholders or a path: nothing that people read.
+
+    Names such as `a.de`, `first.name` and `and/or` are words: nothing tells them from each other.
+    """
+    core = value.strip()
+    return not is_translatable(core) or _ADDRESS.fullmatch(core) is not None
 
 
 def is_formula(value: str) -> bool:

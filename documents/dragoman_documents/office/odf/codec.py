@@ -26,7 +26,7 @@ from dragoman_documents.office.package_codec import (
     wrong_type,
 )
 from dragoman_documents.office.xlsx.sheets import NAMED, Formulas
-from dragoman_documents.values import is_formula
+from dragoman_documents.values import is_address, is_formula
 from dragoman_documents.xml.inline import Rules, mixed
 from dragoman_documents.xml.slots import Slot, translatable
 from dragoman_documents.xml.tree import Element, attribute_range, escaped_value, value_of
@@ -211,15 +211,16 @@ class _Walk:
             self.headings.append((_level(element), plain(text)))
 
     def _stays(self, parent: Element, text: str, place: str) -> bool:
-        """Return whether a cell holds a formula as text, or a text by which a formula knows it."""
+        """Return whether a cell holds a formula or an address, or what a formula knows it by."""
         if self.formulas is None or parent.name != "table:table-cell":
             return False
         named = self.formulas.name(text)
         if named:
             self.found.remark(place, NAMED, "name")
-        if named or is_formula(text):
+        stays = named or is_formula(plain(text)) or is_address(plain(text))
+        if stays:
             self.values.add(parent.start)
-        return named or is_formula(text)
+        return stays
 
     def _doubled(self, slot: Slot, element: Element, inside: Sequence[Slot]) -> Slot:
         """Return the slot of a paragraph with its translation in a copy after it, or at its end."""

@@ -44,7 +44,7 @@ from dragoman_documents.office.xlsx.tables import (
     tables,
     unique,
 )
-from dragoman_documents.values import is_formula
+from dragoman_documents.values import is_address, is_formula
 from dragoman_documents.xml.slots import Slot, translatable
 from dragoman_documents.xml.tree import Element, content_of, source
 
@@ -199,7 +199,7 @@ def _add_text(
         book.remark(place, "formulas name a column by this header; it is left as it is", "name")
         return
     text = plain(slot.segment.text)
-    if is_formula(text):
+    if is_formula(text) or is_address(text):
         return
     if book.formulas.name(text):
         book.remark(place, NAMED, "name")

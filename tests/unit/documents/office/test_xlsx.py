@@ -284,3 +284,24 @@ def test_printed_headers_captions_and_links_in_shapes_are_remarked() -> None:
     assert sorted((each.kind, each.place, each.count) for each in remarks) == [
         ("attribute", "drawing 1", 1), ("directive", "sheet Data", 1), ("html", "drawing 1", 1),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "urn:example:a", "https://e.org/a", "www.e.org", "a@e.org", "mailto:a@e.org", "tel:+49-1",
+        "{{item.name}}", "C:\\data\\a.txt", "\\\\server\\a", "/docs/a.xml",
+    ],
+)  # fmt: skip
+def test_cells_with_an_address_alone_are_left(text: str) -> None:
+    assert segments(xlsx(shared("A1", 0), f"<t>{text}</t>")) == []
+    assert len(segments(xlsx(shared("A1", 0), f"<t>see {text}</t>"))) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a.de", "first.name", "and/or", "Art.Nr", "e.g.", "CEILING.PRECISE", "note:this", "urn:",
+     "/day/person", "B2B", "user_id", "\\x"],
+)  # fmt: skip
+def test_cells_that_may_hold_words_are_sent(text: str) -> None:
+    assert len(segments(xlsx(shared("A1", 0), f"<t>{text}</t>"))) == 1
