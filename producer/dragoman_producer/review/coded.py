@@ -13,9 +13,10 @@ from dragoman_documents.inline_codes import plain
 from dragoman_producer.manifest import sql
 from dragoman_producer.review.page import Row, Verdict
 from dragoman_producer.review.rows import Standing, Stored
-from dragoman_producer.runs.extracting import Children, MissingParser, Refused
+from dragoman_producer.runs.extracting import Children, MissingParser
 from dragoman_producer.runs.paths import loaded
 from dragoman_producer.runs.reading import question
+from dragoman_producer.runs.refusals import Refused
 
 
 async def coded(standing: Standing, lang: str, verdicts: Collection[Verdict]) -> list[Row]:

@@ -6,15 +6,13 @@ file ends this process at most.
 
 from __future__ import annotations
 
-import errno
 import gc
 import hashlib
 import os
-import resource
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -24,7 +22,6 @@ from typing import Any, BinaryIO, Final
 from dragoman_documents import registry
 from dragoman_documents.codec import (
     Codec,
-    DocumentError,
     Extraction,
     Options,
     Remark,
@@ -33,7 +30,7 @@ from dragoman_documents.codec import (
 from dragoman_documents.encodings import Notes, noting
 from dragoman_documents.markup.sites import Anchors
 from dragoman_documents.parts.source import Changed, Part, Source
-from dragoman_documents.putting_back import Spliced, Unwritable, put_back
+from dragoman_documents.putting_back import Spliced, put_back
 from dragoman_producer.runs import ignored
 from dragoman_producer.runs.chosen import Chosen
 from dragoman_producer.runs.frames import (
@@ -44,41 +41,20 @@ from dragoman_producer.runs.frames import (
     receive,
     send,
 )
+from dragoman_producer.runs.limits import limit_memory, limit_time
 from dragoman_producer.runs.paths import encodable
+from dragoman_producer.runs.refusals import Refused, reason_and_detail
 
-MEMORY_BYTES: Final = 2 * 1024**3
-PATIENCE: Final = 10
 _OTHER_SEGMENTS: Final = "its segments are not those that were translated"
 _UNSENDABLE: Final = "it holds half a character, which no encoding has: left as it is"
 _NO_MORE: Final = object()
-_REASONS: Final[tuple[tuple[type[Exception], str, str], ...]] = (
-    (Changed, "changed", "it changed while it was translated; run the command again"),
-    (Unwritable, "skeleton", ""),
-    (
-        MemoryError,
-        "too_large",
-        f"it needs more than {MEMORY_BYTES // 1024**3} GiB of memory; split the file",
-    ),
-    (RecursionError, "corrupt", "it is nested too deeply"),
-)
-"""Reason and detail per error; without a detail that of the error."""
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-
-
-class _Refused(Exception):
-    """A document that ends as one line of the report."""
-
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(detail)
-        self.reason = reason
-        self.detail = detail
 
 
 def main() -> None:
     """Answer requests until stdin ends."""
     for each in (signal.SIGINT, signal.SIGTERM):  # for the parent, which closes stdin
         signal.signal(each, signal.SIG_IGN)
-    _limit_memory()
+    limit_memory()
     gc.set_threshold(100_000, 50, 50)  # trees of documents hold no cycles: a ninth of the time
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a parser prints must not be read as an answer
@@ -86,13 +62,6 @@ def main() -> None:
         texts = _texts(source) if request["do"] == "write" else iter(())
         for answer in _answers(request, texts):
             send(sink, answer)
-
-
-def _limit_memory() -> None:
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    limit = MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(hard, MEMORY_BYTES)
-    with suppress(ValueError, OSError):  # macOS does not limit the address space
-        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
 def _texts(source: BinaryIO) -> Iterator[Text]:
@@ -120,49 +89,22 @@ def _or_refusal(answers: Iterator[object]) -> Iterator[object]:
     try:
         yield from answers
     except Exception as error:  # noqa: BLE001  a codec that fails ends this document alone
-        refusal = _refusal(error)
-    _limit_time(0)
+        refusal = reason_and_detail(error)
+    limit_time(0)
     if refusal is not None:
         yield {"reason": refusal[0], "detail": encodable(refusal[1])}
 
 
-def _refusal(error: Exception) -> tuple[str, str]:
-    """Return the reason and detail of the report's line."""
-    if isinstance(error, _Refused | DocumentError):
-        return error.reason, error.detail
-    for kind, reason, detail in _REASONS:
-        if isinstance(error, kind):
-            return reason, detail or str(error)
-    if isinstance(error, ModuleNotFoundError):
-        return MISSING_PARSER, f"the package {error.name} is not installed"
-    if isinstance(error, OSError):
-        reason = "no_space" if error.errno in _FULL else "corrupt"
-        return reason, error.strerror or type(error).__name__
-    return "corrupt", f"the codec failed with {type(error).__name__}; please report it"
-
-
-def _limit_time(seconds: int) -> None:
-    """Terminate this process after that CPU time, or PATIENCE times as long on the clock; 0: never.
-
-    A parser in C is not interrupted otherwise. On a busy machine the clock alone would refuse
-    documents that are merely large.
-    """
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    signal.alarm(seconds * PATIENCE)
-
-
 def _opened(request: dict[str, Any]) -> tuple[Source, Codec, Options]:
     """Return the file, its codec, and the options as far as the format supports them."""
-    _limit_time(request["seconds"])
+    limit_time(request["seconds"])
     try:
         codec = registry.codec(request["format"])
     except registry.MissingExtra as error:
-        raise _Refused(MISSING_PARSER, str(error)) from None
+        raise Refused(MISSING_PARSER, str(error)) from None
     given = options_of(request["options"])
     options = replace(given, bilingual=given.bilingual and codec.can_double)
-    more_time = partial(_limit_time, request["seconds"])
+    more_time = partial(limit_time, request["seconds"])
     return Source(Path(request["path"]), codec, options, more_time), codec, options
 
 
@@ -177,7 +119,7 @@ def _unchanged(request: dict[str, Any]) -> tuple[Source, Codec, Options]:
 def _limited(parts: Iterator[Part], seconds: int) -> Iterator[Part]:
     """Yield parts of a file, with the time limit for each; so has each MiB that is read before."""
     for part in parts:
-        _limit_time(seconds)
+        limit_time(seconds)
         yield part
 
 
@@ -282,7 +224,7 @@ def _codes(request: dict[str, Any]) -> Iterator[object]:
 def _links(request: dict[str, Any]) -> Iterator[object]:
     """Yield the answer to `links`: what is checked of a page."""
     codec, options = registry.codec(request["format"]), options_of(request["options"])
-    _limit_time(request["seconds"])
+    limit_time(request["seconds"])
     data, wants_ids = Path(request["path"]).read_bytes(), request["wants_ids"]
     from dragoman_documents.markup.anchors.links import linked_page  # noqa: PLC0415  a parser
 
@@ -319,7 +261,7 @@ def _write(request: dict[str, Any], texts: Iterator[Text]) -> Iterator[object]:
                 numbers += [first + each - part.first for each in found if each >= part.first]
             first += len(part.own(extraction.segments))
         if next(texts, _NO_MORE) is not _NO_MORE:
-            raise _Refused("changed", _OTHER_SEGMENTS)
+            raise Refused("changed", _OTHER_SEGMENTS)
     yield {"sha256": digest.hexdigest(), "left": notes.left, "ids": without_ids, **bad}
 
 
@@ -345,7 +287,7 @@ def _spliced(
     count = len(part.own(extraction.segments))
     given = list(islice(waiting, count))
     if len(given) != count:
-        raise _Refused("changed", _OTHER_SEGMENTS)
+        raise Refused("changed", _OTHER_SEGMENTS)
     drafts = frozenset(part.first + index for index, each in enumerate(given) if type(each) is list)
     plain = [each[0] if isinstance(each, list) else each for each in given]
     texts = part.texts(plain)

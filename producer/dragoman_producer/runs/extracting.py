@@ -15,6 +15,7 @@ from typing import Any, Final
 from dragoman_connections.installation import how_to_install
 from dragoman_producer.errors import DragomanError
 from dragoman_producer.runs.frames import LENGTH, MISSING_PARSER, ROWS_PER_FRAME, Text, encoded
+from dragoman_producer.runs.refusals import NO_SPACE, Refused
 
 SECONDS_PER_FILE: Final = 120
 """Of CPU time."""
@@ -24,15 +25,6 @@ INTERRUPTED: Final = "interrupted"
 """Reason of a document that a run did not finish because it was asked to end."""
 
 Rows = Callable[[list[list[Any]]], None]
-
-
-class Refused(Exception):
-    """A document that was not read or written: one line of the report."""
-
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(f"{reason}: {detail}")
-        self.reason = reason
-        self.detail = detail
 
 
 class MissingParser(DragomanError):
@@ -172,6 +164,6 @@ def _death(status: int, seconds: int) -> Refused:
     if status in {-signal.SIGINT, -signal.SIGTERM, -signal.SIGHUP}:
         return Refused(INTERRUPTED, "it is not finished; run the same command again")
     if status == -signal.SIGXFSZ:
-        return Refused("no_space", "the output is larger than this user may write")
+        return Refused(NO_SPACE, "the output is larger than this user may write")
     how = f"signal {-status}" if status < 0 else f"status {status}"
     return Refused("corrupt", f"the process that read it ended with {how}")

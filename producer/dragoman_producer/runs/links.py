@@ -12,9 +12,10 @@ from dragoman_documents.markup.anchors.resolving import Pages
 from dragoman_documents.markup.anchors.settings import AnchorSettings
 from dragoman_documents.markup.sites import Anchors
 from dragoman_documents.site_recognition import Sites
-from dragoman_producer.runs.extracting import Children, Refused
+from dragoman_producer.runs.extracting import Children
 from dragoman_producer.runs.paths import shown
 from dragoman_producer.runs.reading import question
+from dragoman_producer.runs.refusals import Refused
 from dragoman_producer.runs.request import Request
 from dragoman_producer.runs.selecting import Found
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
-from dragoman_producer.runs.extracting import Refused
 from dragoman_producer.runs.paths import sha256_of, shown, stored
+from dragoman_producer.runs.refusals import NO_SPACE, Refused, is_full
 from dragoman_producer.runs.request import Request
 from dragoman_producer.runs.selecting import escapes, is_source
 
@@ -114,3 +114,17 @@ def _reported(report: Path) -> Iterator[tuple[str, str]]:
     except (OSError, ValueError, LookupError, TypeError):
         return
     yield from (pair for pair in found if all(isinstance(each, str) for each in pair))
+
+
+def unwritten(error: OSError, output: Path) -> Refused:
+    """Return why an output cannot be written."""
+    if is_full(error):
+        return naming(Refused(NO_SPACE, error.strerror or "the disk is full"), output)
+    return Refused("outside", f"{shown(str(output))} cannot be written: {error.strerror}")
+
+
+def naming(refused: Refused, output: Path) -> Refused:
+    """Return a refusal that names the output if the disk of it is full."""
+    if refused.reason != NO_SPACE:
+        return refused
+    return Refused(NO_SPACE, f"{shown(str(output))} cannot be written: {refused.detail}")

@@ -16,9 +16,10 @@ from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.runs.batching import Glossary, cut_context, parts
 from dragoman_producer.runs.configuration import CONFIGURATION, keys_of
 from dragoman_producer.runs.events import Event, Extracted
-from dragoman_producer.runs.extracting import Children, Refused
+from dragoman_producer.runs.extracting import Children
 from dragoman_producer.runs.frames import options_fields
 from dragoman_producer.runs.paths import sha256_of, shown, stored
+from dragoman_producer.runs.refusals import Refused
 from dragoman_producer.runs.request import Request
 from dragoman_producer.runs.selecting import Found, Selection
 

@@ -16,8 +16,8 @@ from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.runs.batching import Glossary
 from dragoman_producer.runs.chosen import Reading, in_no_document
-from dragoman_producer.runs.events import DocumentEnded, Event, Finished, Noted, Planned
-from dragoman_producer.runs.extracting import Children, Refused
+from dragoman_producer.runs.events import Event, Finished, Noted, Planned
+from dragoman_producer.runs.extracting import Children
 from dragoman_producer.runs.links import LinkCheck, Links, PagePairs
 from dragoman_producer.runs.outputs import Outputs
 from dragoman_producer.runs.paths import loaded, shown
@@ -305,26 +305,9 @@ class _Run:
     def _copy_others(self) -> None:
         if not self._request.copy_others:
             return
-        rows = list(
-            self._manifest.rows(
-                sql.FILES_UNREAD,
-                (self._id,),
-            )
-        )
-        for path, source in rows:
+        for path, source in list(self._manifest.rows(sql.FILES_UNREAD, (self._id,))):
             for target in self._planner.targets:
-                self._copy(loaded(path), Path(loaded(source)), target.lang)
-
-    def _copy(self, path: str, source: Path, lang: str) -> None:
-        try:
-            self._writer.copy(source, path, lang)
-        except Refused as refused:
-            why = refused
-        except OSError as error:
-            why = Refused("no_space", error.strerror or "it cannot be copied")
-        else:
-            return
-        self._emit(DocumentEnded(shown(path), lang, "failed", why.reason, why.detail))
+                self._writer.copy(Path(loaded(source)), loaded(path), target.lang)
 
     def _totals(self) -> dict[str, Any]:
         return self._report.totals(

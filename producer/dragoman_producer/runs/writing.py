@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shutil
@@ -19,18 +18,18 @@ from dragoman_producer.counted import counted
 from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.runs.events import DocumentEnded, Event, Status
-from dragoman_producer.runs.extracting import INTERRUPTED, Children, Refused
+from dragoman_producer.runs.extracting import INTERRUPTED, Children
 from dragoman_producer.runs.frames import Text
-from dragoman_producer.runs.outputs import Outputs
+from dragoman_producer.runs.outputs import Outputs, naming, unwritten
 from dragoman_producer.runs.paths import loaded, sha256_of, shown, stored
 from dragoman_producer.runs.planning import Target
 from dragoman_producer.runs.reading import question
+from dragoman_producer.runs.refusals import CHANGED, Refused
 from dragoman_producer.runs.request import Request
 from dragoman_producer.runs.selecting import STATE_FOLDER, output_of
 from dragoman_producer.runs.standing import Standing
 from dragoman_producer.runs.tally import Tally
 
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 ENCODING: Final = "encoding"
 """Code of the issue of a document that is UTF-8 in place of the encoding of its source."""
 ANCHORS: Final = "anchors"
@@ -40,10 +39,6 @@ NOTHING_TRANSLATED: Final = "nothing_translated"
 """Reason of a document without a segment, though readers see text in it."""
 POORER: Final = "poorer"
 """Reason of a document whose output stands, because the new one would lack translations of it."""
-NO_SPACE: Final = "no_space"
-"""Reason of a document whose output the disk does not hold, or that is larger than allowed."""
-CHANGED: Final = "changed"
-"""Reason of a document whose file is not the one that was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +116,9 @@ class Writer:
             if refused.reason == CHANGED and self.repeats:
                 self.changed[document.path] = document
             else:
-                self._end(document, output, "failed", _naming(refused, output))
+                self._end(document, output, "failed", naming(refused, output))
         except OSError as error:
-            self._end(document, output, "failed", _refused(error, output))
+            self._end(document, output, "failed", unwritten(error, output))
 
     def refuse_collisions(self, target: Target) -> int:
         """End the documents whose translations would be paid for, and then find no place.
@@ -151,8 +146,15 @@ class Writer:
         self._end(document, output, "failed", why)
 
     def copy(self, source: Path, path: str, lang: str) -> None:
-        """Copy a file that is not translated. Raises Refused and OSError."""
+        """Copy a file that is not translated; one that cannot be is a line of the report."""
         output = output_of(self._request, path, lang)
+        try:
+            self._copy(source, output)
+        except (Refused, OSError) as error:
+            why = error if isinstance(error, Refused) else unwritten(error, output)
+            self._emit(DocumentEnded(shown(path), lang, "failed", why.reason, why.detail))
+
+    def _copy(self, source: Path, output: Path) -> None:
         self._outputs.check(output, source)
         temporary = self._parts / f"copy-{os.getpid()}"
         try:
@@ -341,16 +343,3 @@ _CODES: Final = {
     "general": "plural",
 }
 """Code of the issues per list in the answer of a child; the last one replaces sources."""
-
-
-def _refused(error: OSError, output: Path) -> Refused:
-    if error.errno in _FULL:
-        return _naming(Refused(NO_SPACE, error.strerror or "the disk is full"), output)
-    return Refused("outside", f"{shown(str(output))} cannot be written: {error.strerror}")
-
-
-def _naming(refused: Refused, output: Path) -> Refused:
-    """Return a refusal that names the output if the disk of it is full."""
-    if refused.reason != NO_SPACE:
-        return refused
-    return Refused(NO_SPACE, f"{shown(str(output))} cannot be written: {refused.detail}")

@@ -95,3 +95,18 @@ def test_a_report_that_the_disk_does_not_hold_is_named(
     assert caught.value.errno == errno.ENOSPC
     assert [each.name for each in (tmp_path / "out").rglob("report.json")] == []
     manifest.close()
+
+
+@pytest.mark.parametrize(("code", "reason"), [(errno.ENOSPC, "no_space"), (errno.EIO, "outside")])
+def test_a_file_that_cannot_be_copied_is_named_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, code: int, reason: str
+) -> None:
+    def failing(*_: Any) -> None:
+        raise OSError(code, os.strerror(code))
+
+    Path("in/picture.png").write_bytes(b"x")
+    monkeypatch.setattr("shutil.copyfile", failing)
+    done = translated("--others", "copy")
+    [line] = [each for each in done.stderr.splitlines() if "picture.png" in each]
+    assert "out/de/picture.png" in line
+    assert f"({reason})" in line

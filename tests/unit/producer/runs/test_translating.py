@@ -31,8 +31,9 @@ from dragoman_producer.runs.events import (
     Planned,
     Waiting,
 )
-from dragoman_producer.runs.extracting import Children, Refused
+from dragoman_producer.runs.extracting import Children
 from dragoman_producer.runs.frames import options_fields
+from dragoman_producer.runs.refusals import Refused
 from dragoman_producer.runs.request import Reading, Request, Translation, UnknownGlossary
 from dragoman_producer.runs.selecting import NothingThere, Selection
 from dragoman_producer.runs.stopping import Stop
