@@ -62,7 +62,7 @@ class Items:
         """Return the items: those that are there in place, or those of the target language."""
         del draft
         by_category = {
-            form.category: contents[index] if index in contents else self._source(form)
+            form.category: contents[index] if index in contents else self.source(form)
             for index, form in enumerate(self.forms)
         }
         if set(by_category) == set(self.items):
@@ -73,7 +73,8 @@ class Items:
             for name, content in by_category.items()
         )
 
-    def _source(self, form: PluralText) -> bytes:
+    def source(self, form: PluralText) -> bytes:
+        """Return the text that a form is translated from."""
         item = self.items[form.source]
         return self.data[item.content : item.stop]
 

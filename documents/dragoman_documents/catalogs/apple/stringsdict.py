@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -13,7 +14,7 @@ from dragoman_documents.plurals.messages import PluralText, is_known, plural_tex
 from dragoman_documents.plurals.rules import CATEGORIES
 from dragoman_documents.values import place_of
 from dragoman_documents.xml.files import Read, XmlCodec
-from dragoman_documents.xml.inline import Rules, mixed
+from dragoman_documents.xml.inline import Mixed, Rules, mixed
 from dragoman_documents.xml.plurals import FormWriter, Items, slot
 from dragoman_documents.xml.slots import translatable
 from dragoman_documents.xml.tree import Element, text_of
@@ -22,8 +23,8 @@ _RULES: Final = Rules()
 _FORMAT: Final = "NSStringLocalizedFormatKey"
 _KIND: Final = "NSStringFormatSpecTypeKey"
 _PLURAL: Final = "NSStringPluralRuleType"
-_VARIABLE: Final = re.compile(r"%(?:1\$)?#@(.+)@")
-_VARIES: Final = "it has text around its plural, several plurals, or another rule: left alone"
+_VARIABLE: Final = re.compile(rb"([^%<]*)(%(?:1\$)?#@([^%<@]+)@)([^%<]*)")
+_VARIES: Final = "it is more than one plural with text around it: left alone"
 _OTHER_FORMS: Final = "its plural forms are not those of the source language: left alone"
 
 
@@ -32,6 +33,61 @@ class _Member(NamedTuple):
 
     key: Element
     value: Element
+
+
+class _Plural(NamedTuple):
+    """A message that is one plural, with text around it."""
+
+    format: Element
+    before: bytes
+    variable: bytes
+    """The format's place of the plural."""
+    behind: bytes
+    forms: Mapping[str, _Member]
+    """By category."""
+
+    def sentence(self, form: bytes) -> bytes:
+        """Return a form with the text around it."""
+        return self.before + form + self.behind
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentences:
+    """The forms of a message as whole sentences, from its format to the last form."""
+
+    plural: _Plural
+    items: Items
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """Return the bytes from the text of the format to the last form."""
+        return self.plural.format.content, self.items.range[1]
+
+    @property
+    def _between(self) -> bytes:
+        return self.items.data[self.plural.format.stop : self.items.range[0]]
+
+    @property
+    def fixed(self) -> str:
+        """Return what is between the texts."""
+        return (self.plural.variable + self._between).decode() + self.items.fixed
+
+    def written(self, contents: Mapping[int, bytes], *, draft: bool) -> bytes:
+        """Return format and forms: the text around goes into the forms unless all still have it."""
+        plural, items = self.plural, self.items
+        whole = [
+            contents[index] if index in contents else plural.sentence(items.source(form))
+            for index, form in enumerate(items.forms)
+        ]
+        before = plural.before if all(each.startswith(plural.before) for each in whole) else b""
+        room = len(before) + len(plural.behind)
+        keeps = all(each.endswith(plural.behind) and len(each) >= room for each in whole)
+        behind = plural.behind if keeps else b""
+        inner = {
+            index: each[len(before) : len(each) - len(behind)] for index, each in enumerate(whole)
+        }
+        forms = items.written(inner, draft=draft)
+        return b"".join((before, plural.variable, behind, self._between, forms))
 
 
 def _stringsdict(read: Read) -> None:
@@ -55,42 +111,56 @@ def _members(data: bytes, element: Element | None) -> dict[str, _Member]:
 
 def _add_message(read: Read, place: str, message: Mapping[str, _Member]) -> None:
     """Add the forms of a message, or a remark on one that is left alone."""
-    found = _forms(read.data, message)
-    if found is None:
+    plural = _plural(read.data, message)
+    if plural is None:
         read.remarks.append(Remark(place, _VARIES, "message"))
         return
-    texts = {name: mixed(read.data, each.value, _RULES) for name, each in found.items()}
+    texts = {name: _mixed(read.data, plural, each) for name, each in plural.forms.items()}
     are_texts = [translatable(each.text) for each in texts.values()]
     if not any(are_texts):
         return
-    if not all(are_texts) or not is_known(found, read.options, kept=KEPT):
+    if not all(are_texts) or not is_known(plural.forms, read.options, kept=KEPT):
         read.remarks.append(Remark(place, _OTHER_FORMS, "message"))
         return
     sources = {name: each.text for name, each in texts.items()}
     forms = plural_texts(sources, COUNT, read.options, kept=KEPT)
-    items = _items(read.data, found, forms)
+    whole = _Sentences(plural, _items(read.data, plural.forms, forms))
     writers = (
-        FormWriter(items, index, each, texts[each.source]) for index, each in enumerate(forms)
+        FormWriter(whole, index, each, texts[each.source]) for index, each in enumerate(forms)
     )
     read.slots += [(slot(each, Segment("", place)),) for each in writers]
 
 
-def _forms(data: bytes, message: Mapping[str, _Member]) -> dict[str, _Member] | None:
-    """Return the forms by category if the message is one plural and nothing else."""
-    named = _VARIABLE.fullmatch(_text(data, message.get(_FORMAT)))
+def _plural(data: bytes, message: Mapping[str, _Member]) -> _Plural | None:
+    """Return a message as a plural, if it is one plural and text around it."""
+    format_key = message.get(_FORMAT)
+    found = _VARIABLE.fullmatch(_raw(data, format_key))
     variables = [name for name, each in message.items() if each.value.name == "dict"]
-    if named is None or variables != [named[1]]:
+    if found is None or format_key is None or variables != [text_of(found[3])]:
         return None
-    held = _members(data, message[named[1]].value)
+    variable = message[variables[0]].value
+    held = _members(data, variable)
     forms = {name: each for name, each in held.items() if name in CATEGORIES}
-    is_plural = _text(data, held.get(_KIND)) == _PLURAL
-    return forms if is_plural and _follow_each_other(data, list(forms.values())) else None
+    is_plural = text_of(_raw(data, held.get(_KIND))) == _PLURAL
+    in_order = format_key.value.start < variable.start
+    if not (is_plural and in_order and _follow_each_other(data, list(forms.values()))):
+        return None
+    return _Plural(format_key.value, found[1], found[2], found[4], forms)
 
 
-def _text(data: bytes, member: _Member | None) -> str:
-    """Return the text of a value; nothing if there is none."""
-    is_text = member is not None and member.value.name == "string"
-    return text_of(data[member.value.content : member.value.stop]) if is_text and member else ""
+def _mixed(data: bytes, plural: _Plural, form: _Member) -> Mixed:
+    """Return a form as a sentence."""
+    raw = plural.sentence(data[form.value.content : form.value.stop])
+    element = Element(form.value.name, {}, 0, 0)
+    element.stop = element.end = len(raw)
+    return mixed(raw, element, _RULES)
+
+
+def _raw(data: bytes, member: _Member | None) -> bytes:
+    """Return the text of a value as it is spelled; nothing if there is none."""
+    if member is None or member.value.name != "string":
+        return b""
+    return data[member.value.content : member.value.stop]
 
 
 def _follow_each_other(data: bytes, forms: Sequence[_Member]) -> bool:

@@ -77,10 +77,26 @@ def test_a_plural_with_the_same_forms_stays_in_its_place_and_spelling() -> None:
     assert output == catalog({**FORMS, "one": "%lld Datei"})
 
 
+def test_text_around_a_plural_goes_into_its_forms_unless_all_translations_have_it() -> None:
+    options = Options("de", "en")
+    data = catalog({"one": "%lld file", "other": "%lld files"}, format_key="R&amp;D: %#@files@.")
+    found = assert_identity(CODEC, data, options)
+    assert [each.text for each in found.segments] == ["R&D: 1 file.", "R&D: 21 files."]
+    assert_itself_again(CODEC, data)
+    output = assert_read_back(CODEC, data, ["R&D: 1 Datei.", "R&D: 21 Dateien."], options)
+    german = {"one": "%lld Datei", "other": "%lld Dateien"}
+    assert output == catalog(german, format_key="R&amp;D: %#@files@.")
+    output = assert_read_back(CODEC, data, ["1 Datei da.", None], options)
+    german = {"one": "%lld Datei da", "other": "R&amp;D: %lld files"}
+    assert output == catalog(german, format_key="%#@files@.")
+
+
 @pytest.mark.parametrize(
     "data",
     [
-        catalog(format_key="Found %#@files@"),
+        catalog(format_key="%@ %#@files@"),
+        catalog(format_key="%#@files@ in %#@files@"),
+        catalog(format_key="A<!-- note --> %#@files@"),
         catalog(format_key="%#@others@"),
         catalog(kind="NSStringOtherRuleType"),
         catalog({**FORMS, "few": "%lld files"}),
@@ -117,10 +133,17 @@ _names = st.sampled_from(["zero", "one", "two", "few", "many", "other"])
 _texts = st.sampled_from(["%lld a", "a b", "%lld of %lld a", "21 %1$d a", "", "%@ a"])
 
 
-@given(st.dictionaries(_names, _texts), st.sampled_from(["de", "pl", "ja", "ar"]), translations)
+@given(
+    st.dictionaries(_names, _texts),
+    st.sampled_from(["de", "pl", "ja", "ar"]),
+    st.sampled_from(["%#@files@", "%1$#@files@ x", "x %#@files@ x", "xx%#@files@"]),
+    translations,
+)
 @settings(deadline=None)
-def test_any_forms_and_translations_read_back(forms: dict[str, str], lang: str, text: str) -> None:
-    data, options = catalog(forms), Options(lang, "en")
+def test_any_forms_and_translations_read_back(
+    forms: dict[str, str], lang: str, format_key: str, text: str
+) -> None:
+    data, options = catalog(forms, format_key=format_key), Options(lang, "en")
     found = assert_identity(CODEC, data, options)
     answers = [f"{each.number or ''} {text}" for each in found.segments]
     held = plistlib.loads(
