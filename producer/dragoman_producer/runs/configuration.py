@@ -34,13 +34,16 @@ _NAMES: Final = """
     gradle.properties gradle-wrapper.properties maven-wrapper.properties local.properties
     sonar-project.properties log4j*.properties logging.properties
     requirements.txt requirements-*.txt requirements_*.txt constraints.txt cmakelists.txt
-    robots.txt ads.txt
+    robots.txt ads.txt *.podspec.json google-services.json output-metadata.json
 """
 """Patterns of names in lower case."""
 _NAMED: Final = re.compile("|".join(map(translate, _NAMES.split())))
-_PLACES: Final = "*.xcassets/contents.json *.xcassets/*/contents.json *.icon/icon.json"
-"""Patterns of paths in lower case: Xcode's catalogs of images and colors, where only the folder
-tells what the file is."""
+_PLACES: Final = """
+    *.xcassets/contents.json *.xcassets/*/contents.json *.icon/icon.json
+    */schemas/*.*/[0-9]*.json
+"""
+"""Patterns of paths in lower case, where only the folder tells what a file is: Xcode's catalogs of
+images and colors, and the SQL of Android's databases."""
 _PLACED: Final = re.compile("|".join(map(translate, _PLACES.split())))
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = dict.fromkeys(
     ("_category_.json", "_category_.yml", "_category_.yaml"),
