@@ -82,9 +82,10 @@ def _read(read: Read) -> None:
 
 
 def _add_message(read: Read, message: Element, place: str) -> None:
-    source, target = message.child("source"), message.child("translation")
-    if source is None or target is None or source.content == source.end:
+    source = message.child("source")
+    if source is None or source.content == source.end:
         return
+    target = message.child("translation") or _behind(source)
     kind = target.attributes.get("type")
     found = mixed(read.data, source, _RULES)
     if kind in {"vanished", "obsolete"} or not translatable(found.text):
@@ -99,7 +100,7 @@ def _add_message(read: Read, message: Element, place: str) -> None:
     segment = about._replace(
         text=found.text, codes=found.codes, state=_state(held, kind), target=held
     )
-    tag = read.data[target.start : target.content]
+    tag = read.data[target.start : target.content] or b"<translation>"
     writer = TargetWriter(
         found.writer,
         _tag(tag, None),
@@ -107,6 +108,11 @@ def _add_message(read: Read, message: Element, place: str) -> None:
         _tag(tag, "unfinished"),
     )
     read.slots.append((Slot(segment, target.start, target.end, writer),))
+
+
+def _behind(source: Element) -> Element:
+    """Return an empty translation behind a source, in a message that has none."""
+    return Element("translation", {}, source.end, source.end)
 
 
 def _longest(target: Element) -> Element:

@@ -128,6 +128,15 @@ def test_translations_of_qt_are_finished_unless_they_are_drafts() -> None:
     assert '<translation type="unfinished">C</translation>' in output
 
 
+def test_a_message_of_qt_without_a_translation_gets_one_behind_its_source() -> None:
+    xml = QT.format("<message><source>A</source><comment>c</comment></message>")
+    assert written("qt", xml, "B") == xml.replace(
+        "</source>", "</source><translation>B</translation>"
+    ).replace("<TS>", '<TS language="de">')
+    plural = extracted("qt", xml.replace("<message>", '<message numerus="yes">'))
+    assert (plural.segments, len(plural.remarks)) == ((), 1)
+
+
 LENGTHS = "<lengthvariant>Long &lt;one</lengthvariant><lengthvariant>one</lengthvariant>"
 
 
