@@ -1,4 +1,4 @@
-"""Human translation pairs from folders: Tatoeba archives, message catalogues, LibreOffice help.
+"""Human translation pairs from folders: public sets, Tatoeba, message catalogues, LibreOffice help.
 
 Nothing is downloaded. Tatoeba: `*-eng.zip` of manythings.org. Catalogues: a folder such as
 /usr/share/locale with `TAG/LC_MESSAGES/*.mo`. Help: the folder of Debian's libreoffice-help
@@ -15,8 +15,10 @@ import re
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+import public_sets
+from pairs import Pair
 
 from dragoman_text.gates.prose import prose
 
@@ -29,17 +31,6 @@ SCRIPTS = {"zh_CN": "zh-Hans", "zh_TW": "zh-Hant", "sr@latin": "sr-Latn", "sr": 
 _BLOCK = re.compile(r'<(p|h[1-6]|td) id="((?:par|hd)_id[^"]+)"[^>]*>(.*?)</\1>', re.DOTALL)
 _FOLDER = re.compile('"(?:en-US|de|fr|ja)/')
 _ACCELERATOR = re.compile(r"[_&~](?=\w)|\s*\([_&~]\w\)")
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A source, its human translation, and where both are from."""
-
-    corpus: str
-    source: str
-    target: str
-    source_lang: str
-    target_lang: str
 
 
 def tatoeba(folder: Path) -> Iterator[Pair]:
@@ -111,11 +102,25 @@ def _blocks(place: Path) -> dict[str, str]:
     }
 
 
+_PUBLIC = {
+    "ntrex": public_sets.ntrex,
+    "flores": public_sets.flores,
+    "wmt": public_sets.wmt,
+    "wmt-systems": public_sets.wmt_systems,
+    "tico": public_sets.tico,
+    "po": public_sets.po_catalogs,
+}
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the folders, the size and the seed of the sample."""
     parser.add_argument("--tatoeba", type=Path, help="folder of *-eng.zip")
     parser.add_argument("--catalogues", type=Path, help="folder such as /usr/share/locale")
     parser.add_argument("--help-pages", type=Path, help="folder of LibreOffice's help")
+    for name in _PUBLIC:
+        parser.add_argument(f"--{name}", type=Path, help="see public_sets.py")
+    parser.add_argument("--tsv", type=Path, nargs="*", default=[], help="see public_sets.py")
+    parser.add_argument("--languages", nargs="*", help="target languages; all without")
     parser.add_argument("--pairs", type=int, default=0, help="pairs per corpus; 0 = all")
     parser.add_argument("--seed", type=int, default=1)
 
@@ -126,11 +131,15 @@ def sampled(given: argparse.Namespace) -> list[Pair]:
         (tatoeba, given.tatoeba),
         (catalogues, given.catalogues),
         (libreoffice_help, given.help_pages),
+        *((reader, getattr(given, name.replace("-", "_"))) for name, reader in _PUBLIC.items()),
+        *((public_sets.tsv, place) for place in given.tsv),
     )
+    wanted = set(given.languages or ())
     chosen: list[Pair] = []
     for reader, folder in readers:
         if folder is not None:
-            chosen += _sample(list(reader(folder)), given.pairs, random.Random(given.seed))
+            pairs = [pair for pair in reader(folder) if not wanted or pair.target_lang in wanted]
+            chosen += _sample(pairs, given.pairs, random.Random(given.seed))
     return [pair for pair in chosen if not _untranslated(pair)]
 
 

@@ -48,16 +48,14 @@ def style(theme: str) -> dict[str, Any]:
 
 def false_alarms(axes: Any, place: Path, theme: str) -> None:
     """Plot the share of human sentences and messages with a finding, per gate."""
-    read = json.loads(place.read_text())
-    corpora = {"tatoeba", "catalogues"}
-    pairs = sum(row["pairs"] for row in read["pairs"] if row["corpus"] in corpora)
-    found: dict[str, Counter[str]] = {"fail": Counter(), "warn": Counter()}
-    for row in read["findings"]:
-        if row["corpus"] in corpora and row["severity"] in found:
-            found[row["severity"]][row["gate"]] += row["found"]
+    rows = [
+        row for row in json.loads(place.read_text()) if row["corpus"] in {"tatoeba", "catalogues"}
+    ]
+    pairs = sum(row["pairs"] for row in rows)
+    found: Counter[str] = sum((Counter(row["gates"]) for row in rows), Counter())
     gates = ORDER.split()[::-1]
     for at, gate in enumerate(gates):
-        fail, warn = (100 * found[kind][gate] / pairs for kind in ("fail", "warn"))
+        fail, warn = (100 * found[name] / pairs for name in (gate, f"{gate}?"))
         axes.barh(at, fail, color=HARD[theme], height=0.62)
         axes.barh(at, warn, left=fail, color=SLIGHT[theme], height=0.62)
         axes.text(fail + warn + 0.004, at, f"{fail + warn:.3f}", va="center")
@@ -70,16 +68,18 @@ def false_alarms(axes: Any, place: Path, theme: str) -> None:
 
 
 def detection(axes: Any, place: Path, theme: str) -> None:
-    """Plot the share of planted errors that the gate for them finds, and that any gate does."""
-    rows = json.loads(place.read_text())[::-1]
+    """Plot the share of planted errors that fail, and of those that are warned of."""
+    rows = [row for row in json.loads(place.read_text())[::-1] if not row["right"]]
     for at, row in enumerate(rows):
-        own, any_gate = (100 * row.get(name, 0) / row["planted"] for name in ("gate", "any"))
-        axes.barh(at, any_gate, color=SLIGHT[theme], height=0.62)
-        axes.barh(at, own, color=HARD[theme], height=0.62)
-        axes.text(102, at, f"{own:.1f}", va="center")
+        fail, warn = (
+            100 * row["verdicts"].get(name, 0) / row["planted"] for name in ("fail", "warn")
+        )
+        axes.barh(at, fail, color=HARD[theme], height=0.62)
+        axes.barh(at, warn, left=fail, color=SLIGHT[theme], height=0.62)
+        axes.text(102, at, f"{fail + warn:.0f}", va="center")
     axes.set_yticks(range(len(rows)), [row["kind"] for row in rows])
     axes.set_xlim(0, 115)
-    axes.set_xlabel("planted errors found, % (grey: by another gate)")
+    axes.set_xlabel("planted errors found, % (grey: warned of)")
 
 
 def main() -> None:
