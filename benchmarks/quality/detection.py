@@ -1,11 +1,12 @@
-"""Detection of planted errors by the quality gates, after the cleaning that profiles do.
+"""Detection of planted errors by the quality gates, as the first answer of a job at `basic`.
 
-usage: detection.py --catalogues /usr/share/locale [--tatoeba DIR] [--help-pages DIR]
-                    [--pairs 60000] [--errors 1000] [--show 5] [--out DIR]
+usage: detection.py --tsv FILE ... [--ntrex DIR] [--flores DIR] [--po DIR] [--errors 200]
+                    [--only WORD] [--list] [--show 5] [--out DIR]
 
-Prints the share of planted errors of each kind that the gate for it finds, and that any gate does.
-A human translation with findings of its own is not damaged. Where cleaning restores the
-translation, the error is not planted.
+Prints per kind the share of answers that fail, that are warned of, that are `ok`, and that cleaning
+or a repair restores. A translation with findings of its own is not damaged. Texts of several
+sentences, and kinds that need a text in a third language, want whole sets: no `--pairs`.
+`--out` writes detection.json and detection.md.
 """
 
 from __future__ import annotations
@@ -14,102 +15,165 @@ import argparse
 import json
 import random
 from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from corpora import Pair, add_options, sampled
-from planted import KINDS, Kind
+from corpora import add_options, sampled
+from judging import judged, warm
+from pairs import Pair
+from planted import GROUPS
+from planting import OWN, Kind, Material, Planted
 
-from dragoman_text.detection import LanguageDetector
-from dragoman_text.gates import judge, languages
-from dragoman_text.gates.prose import letters, plain
-from dragoman_text.spans import is_translatable
-from dragoman_text.verdicts import Candidate, Finding
-from dragoman_worker.prompts.cleaning import cleaned
-
-DETECT = LanguageDetector().detect
+_LENGTH = 0.35
+"""|log| of the length ratio that two wordings may have."""
 
 
-def findings(pair: Pair, answer: str) -> tuple[Finding, ...]:
-    """Return what the gates find in one answer."""
-    candidate = Candidate(pair.source, answer, pair.target_lang, pair.source_lang)
-    return tuple(
-        each for each in judge(candidate, detect=DETECT).findings if each.severity != "fixed"
+@dataclass
+class Row:
+    """How the answers of one kind were judged."""
+
+    group: str
+    kind: Kind
+    verdicts: Counter[str] = field(default_factory=Counter)
+    gates: Counter[str] = field(default_factory=Counter)
+    languages: dict[str, Counter[str]] = field(default_factory=dict)
+    missed: list[str] = field(default_factory=list)
+
+    @property
+    def planted(self) -> int:
+        """Answers with the error."""
+        return self.verdicts.total()
+
+    def add(self, planted: Planted) -> None:
+        """Judge one answer."""
+        found = judged(planted.good, planted.bad, joined=planted.joined)
+        verdict = found.verdict
+        if found.judgement.text.strip() == planted.good.target.strip() and not self.kind.right:
+            verdict = "restored"
+        self.verdicts[verdict] += 1
+        self.languages.setdefault(planted.good.target_lang, Counter())[verdict] += 1
+        self.gates.update(
+            {each.gate for each in found.judgement.findings if each.severity != "fixed"}
+        )
+        if (verdict != "ok") == self.kind.right and verdict != "restored":
+            good = planted.good
+            gates = ", ".join(f"{each.gate}: {each.detail}" for each in found.judgement.findings)
+            texts = f"{good.source!r}\n    {planted.bad!r}"
+            self.missed.append(f"[{good.target_lang}] {gates}\n    {texts}")
+
+    def share(self, verdict: str) -> float:
+        """Return the share of a verdict in per cent."""
+        return 100 * self.verdicts[verdict] / max(1, self.planted)
+
+    def as_json(self) -> dict[str, object]:
+        """Return the row without its texts."""
+        kind = self.kind
+        return {
+            "group": self.group,
+            "kind": kind.name,
+            "held_out": kind.held_out,
+            "right": kind.right,
+            "planted": self.planted,
+            "verdicts": self.verdicts,
+            "gates": self.gates,
+            "languages": self.languages,
+        }
+
+
+def detected(group: str, kind: Kind, material: Material, errors: int, seed: int) -> Row:
+    """Plant up to that many errors of one kind, and judge them."""
+    chance = random.Random(f"{seed} {kind.name}")
+    row = Row(group, kind)
+    seen: set[Planted] = set()
+    for pairs in material.groups(kind.base, kind.size):
+        planted = kind.plant(pairs, chance, material)
+        if planted is None or planted in seen:
+            continue
+        seen.add(planted)
+        if _is_fair(kind, pairs, planted):
+            row.add(planted)
+            if row.planted >= errors:
+                break
+    return row
+
+
+def _is_fair(kind: Kind, pairs: Sequence[Pair], planted: Planted) -> bool:
+    """Return whether the gates have nothing against the translations themselves."""
+    good = planted.good
+    if good.corpus == OWN:  # wordings of two languages, which need not say the same
+        return judged(good, good.target).judgement.length_distance < _LENGTH
+    if kind.right:
+        return all(judged(pair, pair.target).verdict == "ok" for pair in pairs)
+    return (
+        planted.bad.strip() != good.target.strip()
+        and judged(good, good.target, joined=planted.joined).verdict == "ok"
     )
 
 
-def detected(
-    kind: Kind, pairs: list[Pair], errors: int, chance: random.Random
-) -> tuple[Counter[str], list[str]]:
-    """Plant up to `errors` errors; return the counts and what was missed."""
-    counts: Counter[str] = Counter()
-    missed: list[str] = []
-    for pair in chance.sample(pairs, len(pairs)):
-        if counts["planted"] >= errors:
-            break
-        answer = _planted(kind, pair, chance, pairs)
-        if answer is None or findings(pair, pair.target):
-            continue
-        found = findings(pair, answer)
-        counts["planted"] += 1
-        counts["gate"] += any(each.gate in kind.gates for each in found)
-        counts["failed"] += any(each.severity == "fail" for each in found)
-        counts["any"] += bool(found)
-        if not any(each.gate in kind.gates for each in found):
-            missed.append(f"[{pair.target_lang}] {pair.source!r}\n    {answer!r}")
-    return counts, missed
+_COLUMNS = ("fail", "warn", "ok", "restored")
 
 
-def _planted(kind: Kind, pair: Pair, chance: random.Random, pairs: list[Pair]) -> str | None:
-    answer = kind.plant(pair, chance, pairs)
-    if answer is None:
-        return None
-    if "language" in kind.gates and not _is_judged(kind, pair, answer):
-        return None
-    answer = cleaned(answer, pair.source)
-    return None if answer.strip() == pair.target.strip() else answer
+def markdown(rows: Iterable[Row]) -> str:
+    """Return the rows as a table per group."""
+    lines: list[str] = []
+    group = ""
+    for row in rows:
+        if row.group != group:
+            group = row.group
+            lines += [
+                f"\n## {group}\n",
+                "| kind | planted | fail % | warn % | **ok %** | restored % | gates |",
+                "|---|--:|--:|--:|--:|--:|---|",
+            ]
+        shares = " | ".join(f"{row.share(name):.1f}" for name in _COLUMNS)
+        gates = ", ".join(f"{gate} {number}" for gate, number in row.gates.most_common(4))
+        name = f"{row.kind.name} (held out)" if row.kind.held_out else row.kind.name
+        lines.append(f"| {name.replace('|', chr(92) + '|')} | {row.planted} | {shares} | {gates} |")
+    return "\n".join(lines).lstrip() + "\n"
 
 
-def _is_judged(kind: Kind, pair: Pair, answer: str) -> bool:
-    """Return whether the answer has the letters of its kind and is not of the target's family."""
-    number = letters(plain(answer))
-    most = 39 if kind.least_letters == 20 and kind.gates == ("language",) else 10**6
-    if not kind.least_letters <= number <= most:
-        return False
-    if kind.gates == ("language",):
-        return True
-    return not languages.same_family(pair.target_lang, pair.source_lang)
+def print_row(row: Row, show: int) -> None:
+    """Print one kind, and examples of what was missed."""
+    shares = "  ".join(f"{name} {row.share(name):5.1f}" for name in _COLUMNS)
+    gates = ", ".join(f"{gate} {number}" for gate, number in row.gates.most_common(3))
+    name = f"{row.kind.name}{' (held out)' if row.kind.held_out else ''}"
+    print(f"{name:54}{row.planted:5}  {shares}  {gates}", flush=True)
+    chosen = random.Random(1).sample(row.missed, min(show, len(row.missed)))
+    for text in chosen if not row.kind.held_out else ():
+        print(f"    {text}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     add_options(parser)
-    parser.add_argument("--errors", type=int, default=1000)
-    parser.add_argument("--show", type=int, default=0)
-    parser.add_argument("--only", help="a word of the kind's name")
+    parser.add_argument("--errors", type=int, default=200)
+    parser.add_argument("--show", type=int, default=0, help="never shows wordings held out")
+    parser.add_argument("--only", nargs="*", default=[""], help="words of the kinds' names")
+    parser.add_argument("--list", action="store_true")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    pairs = [pair for pair in sampled(given) if is_translatable(pair.source)]
+    kinds = [
+        (group, kind)
+        for group, members in GROUPS.items()
+        for kind in members
+        if any(word.lower() in f"{group} {kind.name}".lower() for word in given.only)
+    ]
+    if given.list:
+        print("\n".join(f"{group:10}{kind.name}" for group, kind in kinds))
+        return
+    warm()
+    material = Material(sampled(given), random.Random(given.seed))
     rows = []
-    for kind in KINDS:
-        if given.only and given.only not in kind.name:
-            continue
-        counts, missed = detected(kind, pairs, given.errors, random.Random(given.seed))
-        rows.append({"kind": kind.name, "gates": kind.gates, **counts})
-        print_row(kind, counts)
-        for text in missed[: given.show]:
-            print(f"    {text}")
+    for group, kind in kinds:
+        rows.append(detected(group, kind, material, given.errors, given.seed))
+        print_row(rows[-1], given.show)
     if given.out:
         given.out.mkdir(parents=True, exist_ok=True)
-        (given.out / "detection.json").write_text(json.dumps(rows, indent=1) + "\n")
+        table = [row.as_json() for row in rows]
+        (given.out / "detection.json").write_text(json.dumps(table, indent=1) + "\n")
+        (given.out / "detection.md").write_text(markdown(rows))
 
-
-def print_row(kind: Kind, counts: Counter[str]) -> None:
-    planted = max(1, counts["planted"])
-    shares = "  ".join(f"{name} {100 * counts[name] / planted:6.2f} %" for name in COLUMNS)
-    print(f"{kind.name:32}{planted:6,}  {shares}", flush=True)
-
-
-COLUMNS = ("gate", "failed", "any")
 
 if __name__ == "__main__":
     main()
