@@ -149,8 +149,11 @@ def po_catalogs(folder: Path) -> Iterator[Pair]:
 
 
 def _messages(place: Path) -> Iterator[tuple[str, str]]:
-    with place.open("rb") as file, redirect_stdout(StringIO()):  # it prints what it skips
-        catalog = read_po(file, ignore_obsolete=True)
+    try:
+        with place.open("rb") as file, redirect_stdout(StringIO()):  # it prints what it skips
+            catalog = read_po(file, ignore_obsolete=True)
+    except ValueError:  # a date or a charset of its header is wrong
+        return
     for message in catalog:
         if message.id and isinstance(message.id, str) and message.string and not message.fuzzy:
             yield message.id, str(message.string)
