@@ -4,7 +4,8 @@ usage: source_detection.py --catalogues /usr/share/locale [--tatoeba DIR] [--job
 
 Alone: one text per row of letters, detected by itself. Jobs: texts of up to 30 letters of one
 language, or of two. Every figure is the mean over the languages of that corpus. `sure` is the
-share that is not doubtful, `right` the share of those that are right.
+share that is not doubtful, `wrong` the share that is sure and wrong, `target` the share for which
+the target is found.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ def jobs(
 def _judged(
     cases: Sequence[tuple[Sequence[str], Sequence[str]]], target: str | None = None
 ) -> tuple[float, float, float, float]:
-    """Return the shares: right, sure, right of the sure ones, the target."""
-    right = sure = both = wrong_target = total = 0
+    """Return the shares: right, sure, sure and wrong, the target."""
+    right = sure = wrong = wrong_target = total = 0
     for texts, languages in cases:
         found = DETECTOR.detect_job(texts, None, target)
         for detection, language in zip(found, languages, strict=True):
@@ -84,16 +85,16 @@ def _judged(
             is_right = {"no": "nb", "yue": "zh"}.get(tag or "", tag) == language
             is_sure = detection is not None and not detection.doubtful
             total, right, sure = total + 1, right + is_right, sure + is_sure
-            both += is_right and is_sure
+            wrong += is_sure and not is_right
             wrong_target += tag == target and is_sure
-    return right / total, sure / total, both / max(1, sure), wrong_target / total
+    return right / total, sure / total, wrong / total, wrong_target / total
 
 
 def _row(name: str, rows: Sequence[tuple[float, float, float, float]]) -> str:
     if not rows:
         return f"{name:36} no texts"
-    right, sure, both, target = (100 * mean(column) for column in zip(*rows, strict=True))
-    return f"{name:36} {len(rows):3} {right:6.1f} {sure:6.1f} {both:6.1f} {target:6.2f}"
+    right, sure, wrong, target = (100 * mean(column) for column in zip(*rows, strict=True))
+    return f"{name:36} {len(rows):3} {right:6.1f} {sure:6.1f} {wrong:6.2f} {target:6.2f}"
 
 
 def main() -> None:
@@ -103,7 +104,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=60, help="texts or jobs per row and language")
     given = parser.parse_args()
     texts = texts_of(given)
-    print(f"{'in %':34} langs  right   sure  right of sure  target")
+    print(f"{'in %':36} langs right   sure  wrong target")
     for corpus in dict.fromkeys(corpus for corpus, _ in texts):
         for least, most in LETTERS:
             print(alone(texts, corpus, least, most, given.jobs))

@@ -14,6 +14,7 @@ import langcodes
 from dragoman_text.letters import (
     by_main_script,
     first_letters,
+    han_languages,
     is_latin,
     kana_or_hangul,
 )
@@ -74,6 +75,9 @@ _UNICODE_NAMES: Final[Mapping[str, str]] = {
 }
 
 
+_SURE: Final = 0.75
+"""Of single strings of 2 to 30 letters in 57 languages, 0.7 % are above it and wrong (at 0.5 3.5 %),
+half of the right ones are above it (benchmarks/quality/source_detection.py)."""
 _UNLIKELY: Final = 1e-4
 """Probability below which a label changes no result: all such together have at most 1 %."""
 
@@ -87,12 +91,8 @@ class Detection:
 
     @property
     def doubtful(self) -> bool:
-        """Whether it is a guess: it is not reported, and only named where a prompt must have it.
-
-        Of the guesses for single strings of up to 30 letters 40 % are right, of the others 95 %
-        (benchmarks/quality/source_detection.py).
-        """
-        return self.confidence < 0.5
+        """Whether it is a guess: it is not reported, and only named where a prompt must have it."""
+        return self.confidence < _SURE
 
 
 class _Identifier(Protocol):
@@ -196,6 +196,9 @@ class LanguageDetector:
         """Return the probability of each language; they add up to 1."""
         if written := kana_or_hangul(letters):
             return {written: 1.0}
+        if len(letters) < _FEW_LETTERS and (either := han_languages(letters)):
+            weights = dict.fromkeys(either, 1.0)
+            return _shared(weights if candidates is None else _within(weights, candidates, letters))
         ranked = self._loaded().rank(letters)
         if candidates is None:
             return _shared(_weights(ranked, letters, _UNLIKELY))

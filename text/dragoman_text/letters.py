@@ -60,6 +60,29 @@ def kana_or_hangul(letters: str) -> str | None:
     return "ko" if hangul > most else None
 
 
+def han_languages(letters: str) -> tuple[str, ...]:
+    """Return the languages in which a few Han characters without kana are a word, none if unclear.
+
+    Japanese has characters that neither Chinese standard has (検, 込), Chinese has some that
+    Japanese has not. What both have, as 設定, may be either.
+    """
+    characters = letters.replace(" ", "")
+    if not characters or _HAN.sub("", characters) or not _encodes(characters, "shift_jis"):
+        return ()
+    for character in characters:
+        if not (_encodes(character, "gb2312") or _encodes(character, "big5")):
+            return ("ja",)
+    return ("zh", "ja")
+
+
+def _encodes(text: str, encoding: str) -> bool:
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def is_latin(letters: str) -> bool:
     """Return whether most letters are Latin."""
     return len(_LATIN.findall(letters)) > len(letters) / 2

@@ -50,6 +50,46 @@ def test_a_sentence_is_recognised(detector: LanguageDetector, text: str, expecte
     assert found.confidence > 0.5
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("検索", "ja"), ("戻る", "ja"), ("込", "ja"), ("设置", "zh"), ("檢視", "zh")],
+)
+def test_han_characters_of_one_standard_have_its_language(
+    detector: LanguageDetector, text: str, expected: str
+) -> None:
+    assert language(detector.detect(text)) == expected
+
+
+@pytest.mark.parametrize("text", ["設定", "文件", "新規", "終了", "保存"])
+def test_a_few_han_characters_that_two_languages_have_are_in_doubt(
+    detector: LanguageDetector, text: str
+) -> None:
+    found = detector.detect(text)
+    assert found is not None
+    assert found.doubtful
+
+
+WRONG = (
+    "Onbekende inhoud",
+    "Нахільны",
+    "Nijedan",
+    "Nuevos productos",
+    "مثال\u200cها",
+    "Acción",
+    "Urungkan",
+    "पुनरावृत्ती",
+)
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_a_label_that_is_mistaken_for_a_relative_is_in_doubt(
+    detector: LanguageDetector, text: str
+) -> None:
+    [found] = detector.detect_job([text])
+    assert found is not None
+    assert found.doubtful
+
+
 @pytest.mark.parametrize("text", ["", "   ", "123 + 456 = 579", "🙂 👍", "—…!?", "3.14 %"])
 def test_text_without_letters_has_no_language(detector: LanguageDetector, text: str) -> None:
     assert detector.detect(text) is None
