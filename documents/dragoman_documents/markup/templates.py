@@ -77,9 +77,11 @@ def _end(text: bytes, start: int, opening: bytes, *, paragraphs: bool) -> int | 
     """Return the place behind a tag; None if it does not end, or not in its paragraph."""
     closing = _ENDS[opening]
     end = text.find(closing, start + len(opening), start + _LONGEST)
-    if end < 0 or (paragraphs and _PARAGRAPH_END.search(text, start, end) is not None):
+    if end < 0:
         return None
-    return end + len(closing)
+    behind = end + len(closing)
+    ends_before = paragraphs and _PARAGRAPH_END.search(text, start, behind) is not None
+    return None if ends_before else behind
 
 
 def _name(text: bytes, start: int) -> bytes:

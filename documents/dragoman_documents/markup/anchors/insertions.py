@@ -137,12 +137,15 @@ class _Pinning:
             return _label(heading, name, source)
         if ids == "comment":
             return Insertion(heading.end, f" {self.anchors.comment % name}".encode())
+        is_python = slugger.startswith(("pymdownx", "python-markdown"))
+        # magiclink takes `#1` for an issue
+        written = f'id="{name}"' if is_python and name[0].isdigit() else f"#{name}"
         if heading.attributes is not None:
             start, end = heading.attributes
             inside = source[start : end - 1].rstrip()
-            return Insertion(start + len(inside), f" #{name}".encode())
-        behind = slugger in _BEHIND or slugger.startswith(("pymdownx", "python-markdown"))
-        return Insertion(heading.behind if behind else heading.end, f" {{#{name}}}".encode())
+            return Insertion(start + len(inside), f" {written}".encode())
+        place = heading.behind if is_python or slugger in _BEHIND else heading.end
+        return Insertion(place, f" {{{written}}}".encode())
 
 
 def _label(heading: Heading, name: str, source: bytes) -> Insertion | None:

@@ -16,7 +16,7 @@ _INLINE: Final = re.compile(
     | (?P<code> \[\^ [^\]\s]+ \] (?!:)                   # a mark of a footnote
               | \[-?@ [^\[\]\r\n]+ \] (?![(\[:])         # a citation
               | \{\* [^*\r\n]* \*\} | \{! [^{}\r\n]* !\} # an included file
-              | (?<![\w:/]) : (?:[A-Za-z][\w+\-]* | [+\-]1) : (?![\w:]|//)  # an emoji
+              | (?<![A-Za-z0-9:/]) : (?:[A-Za-z][\w+\-]* | [+\-]1) : (?![A-Za-z0-9:]|//)  # an emoji
               | (?<=[\w)\]]) (?: ~[^\s~]{1,40}~ (?!~) | \^[^\s^\[\]]{1,40}\^ (?!\^) )
               | \*\| [\w:.\-]+ \|\* | %% [^%\r\n]+ %% | \$\{ [^{}\r\n]* \}
               | \\\( (?=(?:(?!\\\)).){0,400}?(?:\\[A-Za-z]|\^|[A-Za-z]_[A-Za-z0-9{]))
@@ -31,7 +31,8 @@ _INLINE: Final = re.compile(
     | (?P<size> \]\( [^\s()<>]{1,400}+ [ ]+ =[0-9]*%?x[0-9]*%?[ ]* \) )
     | (?P<vue> <[A-Za-z][\w.\-]*+(?:[^<>"']++|"[^"<]{0,400}+"|'[^'<]{0,400}+')*+> )
     | (?P<cite> (?<![\w@./]) @ (?:\{[^{}\s]+\}|[\w\x80-\xff](?:[:.\#$%&\-+?~/]?[\w\x80-\xff])*+) )
-    | (?P<obsidian> (?<=[ \t\n])\^[A-Za-z0-9\-]+(?=[ \t]*\r?(?:\n|\Z))
+    | (?P<obsidian> (?<![^ \t\n])\^[A-Za-z0-9\-]+(?=[ \t]*\r?(?:\Z|\n(?:[ \t>]*\r?(?:\n|\Z)
+                    | [ \t>]*(?:[-*+]|[0-9]{1,9}[.)]|\#{1,6})[ \t])))              # of a block
                   | \|[0-9]+(?:x[0-9]+)?(?=\]\() )
     | (?P<note> \^\[ )
     | (?P<label> \] \[ (?P<name> [^\[\]\r\n]* ) \] )
@@ -179,17 +180,37 @@ class Inlines:
             self._masks.mark(whole.end() - 1, whole.end(), "close", start)
         return inside
 
-    def _hide_label(self, match: re.Match[bytes]) -> None:
+    def _hide_label(self, match: re.Match[bytes]) -> int:
         """Let a reference whose label is defined elsewhere be a link with a target."""
         start, end = match.span()
         name = match["name"]
-        if not name or normalized(name.decode()) not in self._defined:
+        if not name or not _is_defined(name, self._defined):
             self._masks.spell(start, end, b"](" + b"," * (end - start - 3) + b")")
+        return end - match.string.startswith(b"{", end)  # what follows may be attributes
 
     def _hide_span(self, match: re.Match[bytes]) -> None:
         start, end = match.span()
         self._masks.lists.append((start, end))
+        if self._is_label(start):
+            self._masks.mark(start + 1, end, "after")
+            return
         self._masks.spell(start, end, b"](" + b"," * (end - start - 3) + b")")
+
+    def _is_label(self, end: int) -> bool:
+        """Return whether what ends at a bracket is the label of a link, which has attributes then.
+
+        For Pandoc a label alone is the text of a span.
+        """
+        source = self._masks.source
+        line = source.rfind(b"\n", 0, end) + 1
+        start = source.rfind(b"[", max(line, end - _LONGEST_LABEL), end) + 1
+        label = source[start:end]
+        if not start or b"]" in label:
+            return False
+        is_alone = source[start - 2 : start - 1] != b"]"
+        return not is_alone or (
+            self._site.dialect != "pandoc" and _is_defined(label, self._defined)
+        )
 
     def _hide_address(self, match: re.Match[bytes]) -> None:
         for each in _EMPHASIS.finditer(match[0]):
@@ -220,6 +241,10 @@ def _begins_definition(match: re.Match[bytes]) -> bool:
         return False
     line = match.string[max(0, start - _LONGEST_LABEL) : start].rpartition(b"\n")[2]
     return _LABEL_ALONE.match(line) is not None
+
+
+def _is_defined(label: bytes, labels: frozenset[str]) -> bool:
+    return normalized(label.decode("utf-8", "replace")) in labels
 
 
 def normalized(label: str) -> str:

@@ -81,7 +81,7 @@ def _with_marks(tokens: list[Token], masks: Masks) -> list[Token]:
         else:
             made.append(_labelled_by_itself(tokens[index], tokens, index, masks.source))
         index = last
-    return _joined(_paired(made, kinds), kinds)
+    return _joined(_paired(made, kinds), kinds, masks.source)
 
 
 def _labelled_by_itself(token: Token, tokens: Sequence[Token], index: int, source: bytes) -> Token:
@@ -197,7 +197,7 @@ def _paired(tokens: list[Token], kinds: dict[int, Mark]) -> list[Token]:
     return made
 
 
-def _joined(tokens: list[Token], kinds: dict[int, Mark]) -> list[Token]:
+def _joined(tokens: list[Token], kinds: dict[int, Mark], source: bytes) -> list[Token]:
     """Return the tokens with attributes joined to what they belong to, such as `](a){.b}`."""
     made: list[Token] = []
     for token in tokens:
@@ -211,10 +211,11 @@ def _joined(tokens: list[Token], kinds: dict[int, Mark]) -> list[Token]:
             made[-1] = Token("line", start, token.end)
             continue
         if before is not None and before.end == token.start and before.kind in ("single", "close"):
-            behind = mark is not None and mark.kind == "after" and not before.text
             role = kinds.get(before.start)
-            if behind:
-                made[-1] = before._replace(end=token.end)
+            if mark is not None and mark.kind == "after":
+                raw = source[token.start : token.end].decode()
+                label = before.text and before.text + raw
+                made[-1] = before._replace(end=token.end, text=label)
                 continue
             if token.kind == "single" and role is not None and role.kind == "before":
                 made[-1] = Token("single", before.start, token.end)

@@ -52,6 +52,7 @@ def translated(
         ("hugo", "Run it\n---", "Zz Run it {#run-it}\n---"),
         ("hugo", "## Run it  \r\n\r\nText.", "## Zz Run it {#run-it}  \r\n\r\nZz Text."),
         ("mkdocs", '## V { data-x="V" }', '## Zz V { data-x="V" #v }'),
+        ("mkdocs", "## 2021 in text", '## Zz 2021 in text {id="2021-in-text"}'),
         ("vitepress", "## Run {.x}", "## Zz Run {.x #run}"),
         ("hugo", "## Run it {id=mine}\n\n## B", "## Zz Run it {id=mine}\n\n## Zz B {#b}"),
         ("jekyll", "## Run it\n{: #mine}\n\n## B", "## Zz Run it\n{: #mine}\n\n## Zz B {#b}"),

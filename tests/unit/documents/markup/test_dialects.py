@@ -351,6 +351,13 @@ def test_a_line_break_is_never_a_hard_one_or_the_end_of_another_block(
         # neither a note nor a block of HTML ends where a definition seems to begin
         (None, "[^1]: b\n[c]: u\n\n[][c]\n", ["b [c]: u"]),
         (None, "<v>\n[c]: u\n\n[][c]\n", ["[c]: u"]),
+        # the label of a link or an image with attributes is no span
+        (
+            "mkdocs",
+            "See [b]{.x}, ![c][b]{.x} [c][d]{.x}.\n\n![b]{.x}\n\n[b]: u\n",
+            ["See <g1>b</g1>, <g2>c</g2> <g3>c</g3>.", "b"],
+        ),
+        ("quarto", "[b]{.x} c\n\n[b]: u\n", ["<g1>b</g1> c"]),
         # no bracket begins a formula, no colon an emoji
         (None, "[x] a_b\\](\n", ["[x] a_b]("]),
         (None, "明:s:http://eï\n", ["明:s:<x1/>ï"]),
@@ -489,6 +496,9 @@ def test_text_that_the_site_does_not_choose_is_a_remark(
         (None, '```admonish note "A title"\nBody\n```\n', ["A title", "Body"]),
         (None, '~~~admonish "A title"\nBody\n~~~\n', ["A title", "Body"]),
         ("obsidian", "See [[Page|label]] now.\n", ["See <g1>label</g1> now."]),
+        # a template whose end begins a line, emoji in emphasis
+        ("hugo", '{{< img\n  src="a"\n  alt="B c"\n>}}\n\n{{ x\n}} b\n', ["B c", "<x1/> b"]),
+        ("mkdocs", "a\n\n__:goal-16: Goal__\n", ["a", "<x1/> Goal"]),
         # names of fields
         ("sphinx", ":sphinxcontrib.mermaid: A b\n:param str c: d\n", ["A b", "d"]),
         # lines of other syntax that continue a paragraph, with blanks in front of them
@@ -505,6 +515,7 @@ def test_text_that_the_site_does_not_choose_is_a_remark(
         ("quarto", "See @fig-x, @{a b} [-@y] a@b.de\n", ["See <x1/>, @{a b} <x2/> a@b.de"]),
         ("quarto", "@doe99 says, @eq-a. \\@b\n", ["<x1/> says, <x2/>. @b"]),
         # blocks with an id, tasks and sizes of Obsidian
+        ("obsidian", "e ^k\nf\n\n- x ^i\n- y\n", ["e ^k f", "x <x1/>", "y"]),
         ("obsidian", "Text ^a-1\n\n- [?] x [a]\n- [x] y\n\n", ["Text <x1/>", "x [a]", "y"]),
         ("obsidian", "![Alt|100x145](a.png) ![a|b](c)\n", ["Alt<x1/>", "a|b"]),
         # slides, Logseq, includes, sizes and rules
