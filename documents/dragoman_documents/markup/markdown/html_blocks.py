@@ -9,13 +9,16 @@ from typing import Final, NamedTuple
 from dragoman_documents.codec import Options
 from dragoman_documents.markup.html.codec import replacements_of, skeleton_of
 from dragoman_documents.markup.html.reader import Page, read_page
-from dragoman_documents.markup.markdown.beginnings import BEGINNING
 from dragoman_documents.splicing import Replacement
 
 _OTHER_SYNTAX: Final = re.compile(r"\{\{|\{%|<[^<>]*\smarkdown(?=[\s=>])")
 """Templates, and elements whose content is Markdown again for some programs."""
 _BREAKS: Final = re.compile(r"[ \t]*[\r\n]+[ \t]*")
-_BEFORE_BLOCK: Final = re.compile(rf"[ \t]*(?:\r\n?|\n)[ \t]*(?!<)(?={BEGINNING})")
+_BEFORE_SYNTAX: Final = re.compile(
+    r"[ \t]*(?:\r\n?|\n)[ \t]*"
+    r"(?=\${2}|`{3}|~{3}|:{3}|!!!|\?{3}|={3}[!+ ]|///|[{|%]|\[!|\*\[|\+[-=]|;-|-{2}|<<<)"
+)
+"""A line break in front of a line of other syntax than CommonMark's."""
 _ANY_TAG: Final = r"""<(?:[^<>"']|"[^"]*"|'[^']*')*>"""
 _ALONE: Final = re.compile(rf"{_ANY_TAG}([ \t]*\r?\n[ \t]*)(?=\S)")
 """A tag alone in its line, such as an image: at its start it makes a block one of HTML."""
@@ -60,7 +63,7 @@ def replacements(
 
     A copy behind the last line of an open element goes in front of the line's end: it would join
     what follows to the block otherwise. A tag that opens the block stays alone in its line: the
-    block would become a paragraph otherwise. No line begins as a block of Markdown does.
+    block would become a paragraph otherwise. No line begins as other syntax does.
     """
     page = block.page
     own = texts[block.first : block.first + len(page.segments)]
@@ -75,7 +78,7 @@ def replacements(
         done, place = behind, end
         content: str | None = each.content
         if content != page.text[first:behind]:
-            content = _BEFORE_BLOCK.sub(" ", each.content)
+            content = _BEFORE_SYNTAX.sub(" ", each.content)
         if not is_copy and not page.text[:first].strip():
             content = _with_tag_alone(content, page.text, first)
         if content is not None:

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 from dragoman_documents.codec import InlineCode
 from dragoman_documents.inline_codes import plain
-from dragoman_documents.markup.markdown.beginnings import MARK
 from dragoman_documents.markup.markdown.parts import ADDRESS, DELIMITERS, glued
 from dragoman_documents.markup.markdown.spelled import (
+    MARK,
     ShortLinks,
     between_marks,
     joined,

@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 
 from dragoman_documents.codec import InlineCode
 from dragoman_documents.inline_codes import plain
-from dragoman_documents.markup.markdown.beginnings import BEGINNING, END, MARK
 from dragoman_documents.markup.markdown.delimiters import (
     GOES_ON,
     JOINED,
@@ -27,8 +26,21 @@ from dragoman_documents.markup.markdown.parts import ADDRESS, TextPart, holds, p
 from dragoman_documents.references import reference
 from dragoman_documents.spelling import Kept, Spelling
 
+_BEGINNING: Final = (
+    r"(?:>|#|=+[ \t]*(?:[\r\n\ufdd0]|\Z)|===|:[: \t\ufdd0]|:[\w\-]+:|[{|]|%[% \t\ufdd0]"
+    r"|~[ \t\ufdd0]|\${2}|\([\w.:+\-]+\)="
+    r"|\[(?:!|[^\]\r\n]*\]:)|\\[A-Za-z]|<(?:[A-Za-z/!?]|<<)|`{3}|~{3}|\*\["
+    r"|[-+*](?:[ \t\r\n\ufdd0]|\Z)|-{2}|_{3}|\*{3}|\+[-=]|;-|!!!|\?\?\?|///"
+    r"|(?:[0-9]{1,9}|[A-Za-z]|[ivxIVX]{1,6})[.)](?:[ \t\r\n\ufdd0]|\Z)"
+    r"|\((?:@[\w\-]*|[A-Za-z0-9]|[ivxIVX]{1,5})\)[ \t\ufdd0]"
+    r"|(?:import|export)[ \t{*\ufdd0])"
+)
+"""The beginning of a line that some generator reads as another block."""
+MARK: Final = "\ufdd0"
+END: Final = "\ufdd1"
+"""Around line breaks while a translation is written: characters that no text may have."""
 _BLOCK_BREAK: Final = re.compile(
-    rf"{MARK}[^{END}]*{END}(?=[ \t]*{BEGINNING})|(?<=[\\ \t]){MARK}[^{END}]*{END}"
+    rf"{MARK}[^{END}]*{END}(?=[ \t]*{_BEGINNING})|(?<=[\\ \t]){MARK}[^{END}]*{END}"
 )
 _BREAK: Final = re.compile(f"({MARK}[^{END}]*{END})")
 _ALONE: Final = re.compile(r"\s*(?:\{\{.*\}\}|\{%.*%\})\s*")

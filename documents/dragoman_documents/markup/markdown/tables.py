@@ -13,7 +13,8 @@ from dragoman_documents.values import is_text
 _CODE: Final = re.compile(rb"`[^`\r\n]*`")
 _SEPARATOR: Final = re.compile(rb"[ \t>]*[|:\-+= \t]*-[|:\-+= \t]*\r?\Z")
 _CELLS: Final = re.compile(rb"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*+\|?")
-_TEMPLATE: Final = re.compile(rb"\{\{[^{}]*\}\}|\{%[^{}]*%\}")
+_HIDDEN: Final = re.compile(rb"\{\{[^{}]*\}\}|\{%[^{}]*%\}|\[\[[^\[\]]*\]\]")
+"""Templates and wiki links, whose bars separate no cells."""
 _ROWS: Final = re.compile(rb"(?:[ \t>]*[|+][^\n]*(?:\n|\Z))+")
 _LINE: Final = re.compile(
     rb"^(?P<quotes>[ \t>]*)(?P<item>(?:(?:[-*+:]|[0-9]{1,9}[.)])[ \t]+)*)"
@@ -23,7 +24,8 @@ _LINE: Final = re.compile(
 _CODE_INDENT: Final = 4
 _Line = re.Match[bytes]
 _TEXT: Final = re.compile(
-    rb"[ \t>]*(?![-*+][ \t]|[0-9]{1,9}[.)][ \t]|[>#=|:<]|[-*_]{3}|`{3}|~{3})[^\s]"
+    rb"[ \t>]*(?![-*+][ \t]|[0-9]{1,9}[.)][ \t]|[>#=:]|<[A-Za-z/!?]|\|[ \t]*[^ \t\r\n]"
+    rb"|[-*_]{3}|`{3}|~{3})[^\s]"
 )
 """A line that may be the text of a paragraph, and begins no other block."""
 _PARAGRAPH: Final = re.compile(rb"(?:[ \t>]*[^ \t>\r\n][^\n]*(?:\n|\Z))+")
@@ -49,7 +51,8 @@ class Tables(Lines):
             self._hide_bars_alone(rows.end())
         if _SEPARATOR.match(lines[0]) and (behind := self._below_text(start, match.end())):
             return behind
-        if goes_on or any(map(_SEPARATOR.match, lines)):
+        below = self._text[rows.end() : behind_line(self._text, rows.end())].rstrip(b"\n")
+        if goes_on or any(map(_SEPARATOR.match, [*lines, below])):
             self._hide_bars(start, rows.end())
             return rows.end()
         if not self._begins_paragraph(match):
@@ -143,8 +146,8 @@ class Tables(Lines):
 
 def begin_table(head: bytes, separator: bytes) -> bool:
     """Return whether two lines without blanks around them are the head of a table."""
-    if b"{" in head:
-        head = _TEMPLATE.sub(b"", head)
+    if b"{" in head or b"[[" in head:
+        head = _HIDDEN.sub(b"", head)
     return (
         b"|" in head
         and _CELLS.fullmatch(separator) is not None

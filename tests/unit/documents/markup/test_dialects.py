@@ -344,6 +344,8 @@ def test_a_line_break_is_never_a_hard_one_or_the_end_of_another_block(
         (None, "b|c\n-|-\nd\n|\ne\n", ["b", "c", "d", "e"]),
         (None, "> b\n|c|d\n-|-\n|\n", ["b |c|d -|- |"]),
         (None, "|\nn\n- | y\n", ["| n", "y"]),
+        (None, "|\nb|c\n-|-\n", []),
+        ("github", "| a | b |\n---|---\n| c | d |\n", ["a", "b", "c", "d"]),
         # lines in blocks of HTML begin no other block
         (None, "<div>$$a\n$$\n", ["$$a $$"]),
         (None, "<div>```\na\n", ["``` a"]),
@@ -358,6 +360,8 @@ def test_a_line_break_is_never_a_hard_one_or_the_end_of_another_block(
             ["See <g1>b</g1>, <g2>c</g2> <g3>c</g3>.", "b"],
         ),
         ("quarto", "[b]{.x} c\n\n[b]: u\n", ["<g1>b</g1> c"]),
+        # a label in front of a colon is one
+        (None, "See the [b\nc]:\n\n[b c]: u\n", ["See the <g1>b c</g1>:"]),
         # no bracket begins a formula, no colon an emoji
         (None, "[x] a_b\\](\n", ["[x] a_b]("]),
         (None, "明:s:http://eï\n", ["明:s:<x1/>ï"]),
