@@ -166,7 +166,7 @@ def _doubled(
     if not segment.doubled:
         # Tags are numbered after those of the source; what holds other segments is not copied.
         return plain(wanted).strip() in plain(first.text)
-    is_there = bool(held) and held[0].text == wanted
+    is_there = bool(held) and held[0].text.split() == wanted.split()
     if is_there or (held and held[0].text not in [each.text for each in following]):
         held.popleft()
     return is_there and first.text == segment.text

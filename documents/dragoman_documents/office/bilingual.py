@@ -44,12 +44,12 @@ class Doubled:
         properties = paragraph.child("w:pPr")
         section = properties is not None and properties.child("w:sectPr") is not None
         name = raw_name(data, paragraph)
-        if boxed or section:
+        left_out, is_boxed = _left_out(slot, inside)
+        if boxed or is_boxed or section:
             run, line_break = name[:-1] + b"r", name[:-1] + b"br"
             between = b"".join((b"<", run, b"><", line_break, b"/></", run, b">"))
             return cls.in_line(slot, data, between, inside)
         before = b"".join((b"<", name, b">", _properties(data, properties)))
-        left_out = tuple(_left_out(slot, inside))
         writer = cls(slot.writer, data, before, b"</" + name + b">", slot.start, slot.end, left_out)
         segment = slot.segment._replace(doubled=True)
         return slot._replace(segment=segment, writer=writer, start=paragraph.end, end=paragraph.end)
@@ -57,7 +57,7 @@ class Doubled:
     @classmethod
     def in_line(cls, slot: Slot, data: bytes, between: bytes, inside: Sequence[Slot]) -> Slot:
         """Return the slot of a paragraph with its translation in it, after a line break."""
-        left_out = tuple(_left_out(slot, inside))
+        left_out, _ = _left_out(slot, inside)
         writer = cls(slot.writer, data, between, b"", slot.start, slot.end, left_out)
         segment = slot.segment._replace(doubled=False)
         return slot._replace(segment=segment, writer=writer, start=slot.end)
@@ -83,8 +83,11 @@ class Doubled:
         return self.writer.fixed(ranges)
 
 
-def _left_out(slot: Slot, inside: Sequence[Slot]) -> Sequence[tuple[int, int]]:
-    """Return the markup that holds other segments, and the tooltips of links, in their order."""
+def _left_out(slot: Slot, inside: Sequence[Slot]) -> tuple[tuple[tuple[int, int], ...], bool]:
+    """Return the markup that holds other segments and the tooltips of links, in their order.
+
+    And whether there is any such markup.
+    """
     codes = slot.writer.codes if isinstance(slot.writer, Runs | MixedWriter) else ()
     fixed = sorted((each.start, each.end) for each in codes if isinstance(each, Fixed | Range))
     found: set[tuple[int, int]] = set()
@@ -94,7 +97,7 @@ def _left_out(slot: Slot, inside: Sequence[Slot]) -> Sequence[tuple[int, int]]:
             found.add(fixed[index])
         elif slot.start <= each.start < slot.end:
             found.add((each.start, each.end))
-    return sorted(found)
+    return tuple(sorted(found)), not found.isdisjoint(fixed)
 
 
 def _properties(data: bytes, properties: Element | None) -> bytes:

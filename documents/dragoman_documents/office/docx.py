@@ -63,6 +63,8 @@ _ATTRIBUTES: Final = {
     "w:tblDescription": ("w:val", "text of a table"),
     "v:textpath": ("string", "WordArt"),
 }
+_DRAWN: Final = "caption"
+"""The kind of text in a locked canvas, which is not doubled."""
 _TIPS: Final = "tooltips of several links, which a translation may put in another order, stay"
 _PARTS: Final = {
     ".main+xml": "",
@@ -156,7 +158,7 @@ class _Walk:
 
     def _drawn(self, element: Element) -> Iterator[tuple[Slot, ...]]:
         """Yield the slot of a paragraph of DrawingML, as a locked canvas has them."""
-        slot = paragraph_slot(self.part, self.drawing, element, Paragraph(self._here()))
+        slot = paragraph_slot(self.part, self.drawing, element, Paragraph(self._here(), _DRAWN))
         if slot is not None:
             yield (slot,)
 
@@ -224,7 +226,8 @@ class _Walk:
             yield from (slots for slots in found if slots[0].segment.kind == "attribute")
             paragraphs = [slots for slots in found if slots[0].segment.kind != "attribute"]
             held += [paragraphs] if paragraphs else []
-        texts = [[slots[0].segment.text for slots in paragraphs] for paragraphs in held]
+        segments = [[slots[0].segment for slots in paragraphs] for paragraphs in held]
+        texts = [[(each.text, each.kind == _DRAWN) for each in found] for found in segments]
         if len(held) > 1 and all(each == texts[0] for each in texts):
             for same in zip(*held, strict=True):
                 yield tuple(slot for slots in same for slot in slots)
