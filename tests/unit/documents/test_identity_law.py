@@ -353,8 +353,9 @@ def test_json_of_any_escapes_whose_texts_did_not_change_stays(values: list[str])
 
 @given(st.lists(st.one_of(_unit, st.sampled_from(["\\:", "\\\n  ", "\\\r\n", "\\ "])), max_size=12))
 def test_properties_of_any_escapes_whose_texts_did_not_change_stay(units: list[str]) -> None:
-    data = f"k = a{''.join(units)}b\n".encode()
-    assert answered("properties", data) == data
+    for end in ("b", "", "\\\n"):
+        data = f"k = a{''.join(units)}{end}\n".encode()
+        assert answered("properties", data) == data
     quoted = f'k = "a{"".join(units)}b";\n'.encode()
     assert answered("strings", quoted) == quoted
 

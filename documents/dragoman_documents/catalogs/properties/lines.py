@@ -24,6 +24,7 @@ _ESCAPE: Final = re.compile(rf"\\(?:u([0-9A-Fa-f]{{4}})|({_NEWLINE}{_BLANK}*+)|(
 _PAIR: Final = r"\\[uU][dD][89abAB][0-9A-Fa-f]{2}\\[uU][dD][c-fC-F][0-9A-Fa-f]{2}"
 _PIECE: Final = re.compile(rf"{_PAIR}|(?:\\{_NEWLINE}{_BLANK}*+)++|{_ESCAPE.pattern}")
 """An escape, both halves of a pair, or lines that go on."""
+_GOING_ON: Final = re.compile(rf"(?:\\{_NEWLINE}{_BLANK}*+)++")
 _MEANT: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _SPELLED: Final = str.maketrans(
     {chr(code): f"\\u{code:04x}" for code in [*range(32), 127]}
@@ -47,10 +48,19 @@ def entries(text: str) -> Iterator[Entry]:
     """Yield the entries in order; every text is a .properties file."""
     place = 0
     while place < len(text) and (match := _LINE.match(text, place)) is not None:
-        if match["value"]:
-            start, end = match.span("value")
-            yield Entry(_meaning(match["key"]), _meaning(match["value"]), start, end)
+        start, end = match.span("value")
+        if start < end:
+            end = _without_last_breaks(text, start, end)
+            yield Entry(_meaning(match["key"]), _meaning(text[start:end]), start, end)
         place = match.end()
+
+
+def _without_last_breaks(text: str, start: int, end: int) -> int:
+    """Return where a value ends if it goes on with lines that hold nothing."""
+    if "\n" not in text[start:end] and "\r" not in text[start:end]:
+        return end
+    last = max(_GOING_ON.finditer(text, start, end), key=re.Match.end, default=None)
+    return last.start() if last is not None and last.end() == end else end
 
 
 def respelled(value: str, raw: str) -> str:
