@@ -23,10 +23,7 @@ from corpora import add_options, sampled
 from judging import judged, warm
 from pairs import Pair
 from planted import GROUPS
-from planting import OWN, Kind, Material, Planted
-
-_LENGTH = 0.35
-"""|log| of the length ratio that two wordings may have."""
+from planting import Kind, Material, Planted
 
 
 @dataclass
@@ -100,11 +97,9 @@ def detected(group: str, kind: Kind, material: Material, errors: int, seed: int)
 
 def _is_fair(kind: Kind, pairs: Sequence[Pair], planted: Planted) -> bool:
     """Return whether the gates have nothing against the translations themselves."""
-    good = planted.good
-    if good.corpus == OWN:  # wordings of two languages, which need not say the same
-        return judged(good, good.target).judgement.length_distance < _LENGTH
     if kind.right:
         return all(judged(pair, pair.target).verdict == "ok" for pair in pairs)
+    good = planted.good
     return (
         planted.bad.strip() != good.target.strip()
         and judged(good, good.target, joined=planted.joined).verdict == "ok"

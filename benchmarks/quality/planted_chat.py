@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from pairs import Pair
-from planting import OWN, Kind, Material, Planted, language
+from planting import OWN, Kind, Material, Planted, changed, language
 
 from dragoman_worker.prompts.base import Segment
 from dragoman_worker.prompts.table import PROFILES
@@ -99,22 +99,23 @@ def _alike(name: str, place: Path, held_out: bool) -> Kind:
     return Kind(name, plant, held_out=held_out, right=True)
 
 
-def _said_by_source(kind: str, place: Path, held_out: bool) -> Kind:
+def _said_by_source(kind: str, name: str, place: Path, held_out: bool) -> Kind:
     """Return the kind of sources that speak as a chat does, and are translated rightly."""
 
     def plant(pairs: Sequence[Pair], chance: random.Random, _material: Material) -> Planted | None:
         pair = pairs[0]
-        source = _choice(place, kind, _ENGLISH, chance)
-        target = _choice(place, kind, pair.target_lang, chance)
-        if source is None or target is None:
+        found = wordings(place).get((kind, f"en>{pair.target_lang}"))
+        if not found:
             return None
-        good = Pair(OWN, source, target, "en", pair.target_lang)
-        if kind == "opening":
-            texts = f"{source} {pair.source}", f"{target} {pair.target}"
-            good = Pair(OWN, *texts, "en", pair.target_lang)
+        source, target = chance.choice(found).split(" => ")
+        sources, targets = [source, pair.source], [target, pair.target]
+        if kind == "behind":
+            sources.reverse()
+            targets.reverse()
+        good = changed(pair, " ".join(sources), " ".join(targets))
         return Planted(good, good.target)
 
-    return Kind(f"right: {kind} in the source too", plant, held_out=held_out, right=True)
+    return Kind(name, plant, held_out=held_out, right=True)
 
 
 def _segment(pair: Pair) -> Segment:
@@ -175,8 +176,8 @@ def _kinds() -> Iterator[Kind]:
         yield _said("ending", place, False, held_out)
         yield _into_english(ending, "ending, into English")
         yield _alike("right: sounds like a reply", place, held_out)
-        for kind in ("refusal", "opening", "ending"):
-            yield _said_by_source(kind, place, held_out)
+        yield _said_by_source("before", "right: an opening in the source too", place, held_out)
+        yield _said_by_source("behind", "right: an ending in the source too", place, held_out)
         yield _wrapped("wrapper", "wrapper: JSON, tags, headings, thoughts", place, held_out)
         yield _wrapped("marks", "marks around or before the answer", place, held_out)
     yield _wrapped("repaired", "quotes or a fence around the answer", _OPEN, False)
