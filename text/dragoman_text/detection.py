@@ -76,7 +76,7 @@ _UNICODE_NAMES: Final[Mapping[str, str]] = {
 
 
 _SURE: Final = 0.75
-"""Of single strings of 2 to 30 letters in 57 languages, 0.7 % are above it and wrong (at 0.5 3.5 %),
+"""Of single strings of 2 to 30 letters in 57 languages 0.7 % are above it and wrong, at 0.5 3.5 %;
 half of the right ones are above it (benchmarks/quality/source_detection.py)."""
 _UNLIKELY: Final = 1e-4
 """Probability below which a label changes no result: all such together have at most 1 %."""
