@@ -22,8 +22,8 @@ GROUND = {"light": "white", "dark": "#1e2129"}
 GRID = {"light": "#d9dde4", "dark": "#3a3f4b"}
 HARD, SLIGHT = {"light": "#0b6e4f", "dark": "#3fbf95"}, {"light": "#8d99ae", "dark": "#8d99ae"}
 ORDER = (
-    "placeholders tags structure loop copy language length incomplete chatter control paragraphs "
-    "verbatim numbers blank"
+    "placeholders tags structure loop copy language script length incomplete chatter control "
+    "paragraphs verbatim numbers blank"
 )
 
 

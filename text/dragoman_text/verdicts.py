@@ -32,8 +32,8 @@ class Candidate:
     """Glossary entries that occur in the source."""
     max_chars: int | None = None
     joined: bool = False
-    """Whether it is an item joined from pieces judged before: only `max_chars`, `paragraphs`
-    and `language` judge it."""
+    """Whether it is an item joined from pieces judged before: only `max_chars`, `paragraphs`,
+    `language` and `script` judge it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ REASONS: Final[Mapping[str, str]] = {
     "structure": "rows, fences or separated values have another shape than the source's",
     "copy": "it is almost the source",
     "language": "it seems to be in another language",
+    "script": "it has letters that its language does not use",
     "length": "it is much shorter or longer than such translations usually are",
     "incomplete": "its end may be missing",
     "chatter": "the model added an introduction, a note or a refusal",

@@ -26,12 +26,13 @@ from dragoman_text.gates import (
     numbers,
     paragraphs,
     placeholders,
+    script,
     structure,
     tags,
     verbatim,
 )
 from dragoman_text.gates.defect import Defect
-from dragoman_text.gates.language import Detect
+from dragoman_text.gates.detect import Detect
 from dragoman_text.verdicts import Candidate, Finding, Judgement, Severity
 
 __all__ = ["GATES", "ONCE", "Detect", "Gate", "judge"]
@@ -71,8 +72,9 @@ GATES: Final = (
     Gate("placeholders", _without_detector(placeholders.find)),
     Gate("tags", _without_detector(tags.find)),
     Gate("structure", _without_detector(structure.find)),
-    Gate("copy", _without_detector(copy.find), once=True),
+    Gate("copy", copy.find, once=True),
     Gate("language", language.find, slight_strict="fail", joined=True),
+    Gate("script", script.find, joined=True),
     Gate("length", _without_detector(length.find)),
     Gate("incomplete", _without_detector(incomplete.find), once=True),
     Gate("chatter", _without_detector(chatter.find)),

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
+from dragoman_text.gates import languages
 from dragoman_text.gates.defect import Defect
-from dragoman_text.gates.languages import same_family
+from dragoman_text.gates.detect import Detect
 from dragoman_text.gates.prose import letters, plain
 from dragoman_text.verdicts import Candidate
 
 SIMILARITY: Final = 0.9
 """Human translations into another family: at most 0.88, 99.9 % below 0.81."""
+
+CERTAIN: Final = 0.9
+"""Confidence of the detector between the languages of the source and the answer."""
 
 _LEAST_LETTERS: Final = 20
 _LEAST_LETTERS_UNCASED: Final = 10
@@ -19,27 +23,47 @@ _LEAST_WORDS: Final = 3
 _CHARACTERS_COMPARED: Final = 4_000
 
 
-def find(candidate: Candidate) -> Defect | None:
+def find(candidate: Candidate, detect: Detect) -> Defect | None:
     """Return a defect if the answer resembles the source by 90 %, and the source is prose.
 
     Names, codes, headlines in capitals and lists of identifiers are copied rightly. Where the
     source language is unknown, the source may be in the target language: the defect is slight.
     """
-    from rapidfuzz.distance import Indel  # noqa: PLC0415  the extra `gates`
-
-    unknown = candidate.source_lang is None
-    if not unknown and same_family(candidate.target_lang, candidate.source_lang or ""):
+    given, asked = candidate.source_lang, candidate.target_lang
+    if given is not None and languages.base(given) == languages.base(asked):
         return None
     source = _comparable(candidate, candidate.source)
     target = _comparable(candidate, candidate.target)
     if not _is_prose(source):
         return None
-    similarity = Indel.normalized_similarity(
-        source.lower(), target.lower(), score_cutoff=SIMILARITY
-    )
+    similarity = _similarity(source.lower(), target.lower())
     if similarity < SIMILARITY:
         return None
-    return Defect(f"The answer is {similarity:.0%} like the source.", slight=unknown)
+    if given is not None and languages.same_family(asked, given):
+        return _between_relatives(target, given, asked, similarity, detect)
+    return Defect(f"The answer is {similarity:.0%} like the source.", slight=given is None)
+
+
+def _similarity(source: str, target: str) -> float:
+    """Return the share of characters in common, 0-1; 0 below the one that counts."""
+    from rapidfuzz.distance import Indel  # noqa: PLC0415  the extra `gates`
+
+    return Indel.normalized_similarity(source, target, score_cutoff=SIMILARITY)
+
+
+def _between_relatives(
+    answer: str, given: str, asked: str, similarity: float, detect: Detect
+) -> Defect | None:
+    """Return a defect if the answer is in the source's language, a slight one if it is the source.
+
+    A translation into a relative may resemble its source; whole sentences are seldom equal.
+    """
+    if languages.are_separated(asked, given):
+        pair = (languages.base(given), languages.base(asked))
+        found = detect(answer, pair)
+        if found and languages.base(found.language) == pair[0] and found.confidence >= CERTAIN:
+            return Defect(f'The answer is the source, in the language "{given}".')
+    return Defect("The answer is the source.", slight=True) if similarity == 1.0 else None
 
 
 def _comparable(candidate: Candidate, text: str) -> str:

@@ -1,16 +1,13 @@
-"""Gate `language`: the answer is in another language or script than was asked for."""
+"""Gate `language`: the answer is in another language than was asked for."""
 
 from __future__ import annotations
 
-import unicodedata
-from collections import Counter
-from collections.abc import Collection, Iterator
-from functools import lru_cache
-from typing import Final, Protocol
+from collections.abc import Iterator
+from typing import Final
 
-from dragoman_text.detection import Detection
 from dragoman_text.gates import languages
 from dragoman_text.gates.defect import Defect
+from dragoman_text.gates.detect import Detect
 from dragoman_text.gates.prose import letters, plain, weighed_letters
 from dragoman_text.verdicts import Candidate
 
@@ -21,23 +18,12 @@ _LIKELY: Final = 0.5
 """From 40 letters on no false alarm in 9,600 sentences, 94 % detected; at 20 letters 0.06 % and
 78 %, hence slight."""
 
+_RELATIVE_LETTERS: Final = 60
 _WINDOW: Final = 600
-_SCRIPTS_READ: Final = 2_000
-
-
-class Detect(Protocol):
-    """The language detector of this process."""
-
-    def __call__(self, text: str, candidates: Collection[str] | None = None, /) -> Detection | None:
-        """Return the most likely language of the text, None without letters.
-
-        With candidates, the most likely of them, unless the text is certainly in none.
-        """
-        ...
 
 
 def find(candidate: Candidate, detect: Detect) -> Defect | None:
-    """Return a defect if a part of the answer is certainly in another language or script.
+    """Return a defect if a part of the answer is certainly in another language.
 
     Rests where the source is in the target language already.
     """
@@ -45,15 +31,11 @@ def find(candidate: Candidate, detect: Detect) -> Defect | None:
     if given is not None and languages.same_language(given, candidate.target_lang):
         return None
     text = plain(candidate.target)
-    wrong = _wrong_script(text, candidate.target_lang)
-    if wrong is not None:
-        return wrong
     if not languages.is_detected(candidate.target_lang):
         return None  # it would be taken for another language, always
     if languages.script(candidate.target_lang) != "Latn":
         text = _native(text)
-    expected = languages.family(candidate.target_lang)
-    found = [_wrong(window, expected, detect) for window in _windows(text)]
+    found = [_wrong(window, candidate.target_lang, detect) for window in _windows(text)]
     worst = [each for each in found if each is not None]
     if not worst:
         return None
@@ -82,7 +64,7 @@ def _windows(text: str) -> Iterator[str]:
         yield text[-_WINDOW:]
 
 
-def _wrong(text: str, expected: frozenset[str], detect: Detect) -> tuple[str, bool] | None:
+def _wrong(text: str, asked: str, detect: Detect) -> tuple[str, bool] | None:
     """Return the language of the text and whether that is slight, None if it is as expected."""
     weight = weighed_letters(text)
     if weight < _FEW_LETTERS:
@@ -91,9 +73,10 @@ def _wrong(text: str, expected: frozenset[str], detect: Detect) -> tuple[str, bo
     detection = detect(text)
     if detection is None or detection.confidence < (_CERTAIN if few else _LIKELY):
         return None
-    found = languages.base(detection.language)
+    found, expected = languages.base(detection.language), languages.family(asked)
     if found in expected:
-        return None
+        is_relative = weight >= _RELATIVE_LETTERS and _is_relative(text, found, asked, detect)
+        return (found, False) if is_relative else None
     if detection.confidence < _CERTAIN:
         # The detector returns a language outside the candidates if they have less than 10 %.
         certain = detect(text, expected)
@@ -102,58 +85,13 @@ def _wrong(text: str, expected: frozenset[str], detect: Detect) -> tuple[str, bo
     return found, few
 
 
-# --- scripts --------------------------------------------------------------------------------------
-
-_NAMES: Final = {"LATIN": "Latn", "CYRILLIC": "Cyrl", "ARABIC": "Arab", "GURMUKHI": "Guru"}
-"""First words of the Unicode names of letters whose languages are written in two scripts."""
-
-
-def _wrong_script(text: str, tag: str) -> Defect | None:
-    """Return a defect if the tag decides between scripts and most letters are of the other."""
-    if not languages.script_is_given(tag):
-        return None
-    wanted = languages.script(tag)
-    counts = _han(text) if wanted in {"Hans", "Hant"} else _scripts(text)
-    if wanted not in counts and wanted not in {"Hans", "Hant", *_NAMES.values()}:
-        return None
-    found, times = max(counts.items(), key=lambda each: each[1], default=("", 0))
-    if found == wanted or times <= 2 * counts[wanted or ""]:
-        return None
-    least = 3 if wanted in {"Hans", "Hant"} else _FEW_LETTERS
-    if times < least:
-        return None
-    return Defect(f'The answer is in the script "{found}", not in "{wanted}".')
-
-
-def _han(text: str) -> Counter[str]:
-    """Count the characters that are written in simplified or in traditional Chinese alone."""
-    return Counter(kind for kind in map(_han_kind, text[:_SCRIPTS_READ]) if kind)
-
-
-@lru_cache(maxsize=16_384)
-def _han_kind(character: str) -> str:
-    """Return `Hans` for a character of GB 2312 alone, `Hant` for one of Big5 alone."""
-    if not "\u4e00" <= character <= "\u9fff":
-        return ""
-    simplified, traditional = _encodes(character, "gb2312"), _encodes(character, "big5")
-    if simplified == traditional:
-        return ""
-    return "Hans" if simplified else "Hant"
-
-
-def _encodes(character: str, encoding: str) -> bool:
-    try:
-        character.encode(encoding)
-    except UnicodeEncodeError:
+def _is_relative(text: str, found: str, asked: str, detect: Detect) -> bool:
+    """Return whether the text is certainly in the language `found` and not in its relative."""
+    if not languages.are_separated(asked, found):
         return False
-    return True
-
-
-def _scripts(text: str) -> Counter[str]:
-    kinds = (_script(each) for each in text[:_SCRIPTS_READ] if each.isalpha())
-    return Counter(kind for kind in kinds if kind)
-
-
-@lru_cache(maxsize=16_384)
-def _script(letter: str) -> str:
-    return _NAMES.get(unicodedata.name(letter, "").partition(" ")[0], "")
+    certain = detect(text, (found, languages.base(asked)))
+    return (
+        certain is not None
+        and languages.base(certain.language) == found
+        and certain.confidence >= _CERTAIN
+    )

@@ -24,6 +24,7 @@ _SENTENCES: Final = {
     "structure": "Keep the structure of the text: its lines, delimiters, keys and table columns.",
     "copy": "Do not copy the text: translate {pair}.",
     "language": "Write the whole translation in {target}.",
+    "script": "Write every word of the translation in the letters of {target}.",
     "paragraphs": "Keep every paragraph of the text as a paragraph of its own.",
     "length": "Translate the whole text; leave nothing out and add nothing.",
     "incomplete": "Translate the text to its end.",
