@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from dragoman_text.gates import languages
+from dragoman_text.gates import languages, replies
 from dragoman_text.gates.defect import Defect, listed
 from dragoman_text.gates.openings import MARKS, OPENING
 from dragoman_text.gates.paragraphs import count
@@ -21,15 +21,6 @@ _COLON: Final = re.compile("[:：]")
 _REASONING: Final = re.compile(r"\A\s*(?:analysis(?=[A-Z\"'“]|The\b)|thought\s*\n)")
 _ABOUT_TRANSLATION: Final = re.compile(
     "translat|tradu[czit]|überset|vertal|перев|翻|译|譯|訳|번역", re.IGNORECASE
-)
-_REFUSAL: Final = re.compile(
-    r"""\A\W{0,3}(?:
-        (?:(?:i['’]?m|i[ ]am)[ ]sorry\b[^.\n]{0,60}
-           |i[ ](?:cannot|can['’]t|am[ ]unable[ ]to|won['’]t)\b)
-        [^.\n]{0,40}\b(?:translat|assist\b|provide[ ]a[ ]transl|fulfil|comply)
-      | as[ ]an?[ ](?:ai|artificial[ ]intelligence|language[ ]model)\b
-    )""",
-    re.IGNORECASE | re.VERBOSE,
 )
 _ECHO: Final = re.compile(
     r"""\btranslate[ ]the[ ](?:following|text|above)\b
@@ -61,7 +52,9 @@ def find(candidate: Candidate) -> Defect | None:
         return Defect("The answer begins with reasoning.")
     if "```" in target and "```" not in source:
         return Defect("The answer has a code fence that the source does not have.")
-    return _opening(candidate) or _sentences(candidate) or _tail(source, target)
+    return (
+        _opening(candidate) or replies.find(candidate) or _echo(candidate) or _tail(source, target)
+    )
 
 
 def _opening(candidate: Candidate) -> Defect | None:
@@ -76,12 +69,9 @@ def _opening(candidate: Candidate) -> Defect | None:
     return Defect("The answer begins with an introduction.")
 
 
-def _sentences(candidate: Candidate) -> Defect | None:
-    """Return a defect for English refusals and instructions; into English they are slight."""
-    source, target = candidate.source, candidate.target
-    if _REFUSAL.match(target) and not _REFUSAL.match(source):
-        return Defect("The answer refuses to translate.", slight=_into_english(candidate))
-    if _ECHO.search(target) and not _ECHO.search(source):
+def _echo(candidate: Candidate) -> Defect | None:
+    """Return a defect for repeated instructions; into English they are slight."""
+    if _ECHO.search(candidate.target) and not _ECHO.search(candidate.source):
         return Defect("The answer repeats an instruction.", slight=_into_english(candidate))
     return None
 

@@ -62,10 +62,8 @@ def test_what_the_source_has_as_well_is_no_defect(source: str, answer: str, targ
     assert found(source, answer, target) is None
 
 
-def test_a_refusal_in_english_may_be_a_translation_into_english() -> None:
-    assert (
-        found("Desolé, je ne peux pas traduire.", "I'm sorry, I can't translate.", "en") == "slight"
-    )
+def test_a_refusal_may_be_the_translation_of_a_refusal() -> None:
+    assert found("Désolé, je ne peux pas traduire.", "I'm sorry, I can't translate.", "en") is None
 
 
 @pytest.mark.parametrize(

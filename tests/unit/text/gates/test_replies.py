@@ -1,0 +1,116 @@
+"""Tests of answers that reply instead of translating, and of human translations that seem to."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from dragoman_text.gates import reply_words
+from dragoman_text.gates.replies import find
+from dragoman_text.verdicts import Candidate
+from support.pace import LINEAR_S
+
+SOURCE = (
+    "The contract was signed on Monday morning by both parties and took effect immediately"
+    " afterwards."
+)
+GERMAN = "Der Vertrag wurde am Montag unterschrieben und trat sofort in Kraft."
+
+
+def found(answer: str, target: str, source: str = SOURCE, source_lang: str | None = "en") -> str:
+    """Return `fail`, `slight` or `ok`."""
+    defect = find(Candidate(source, answer, target, source_lang))
+    return "ok" if defect is None else "slight" if defect.slight else "fail"
+
+
+@pytest.mark.parametrize(
+    ("target", "answer"),
+    [
+        ("de", "Es tut mir leid, aber ich kann diesen Text nicht übersetzen, da er geschützt ist."),
+        ("zh-Hans", "抱歉，我无法翻译这段文字，因为它可能包含受版权保护的内容。"),
+        ("zh-Hant", "很抱歉，我無法協助處理這項請求。"),
+        ("hu", "Elnézést, de ezt a szöveget nem tudom lefordítani."),
+        ("hi", "क्षमा करें, मैं इस पाठ का अनुवाद नहीं कर सकता।"),
+        ("sw", "Samahani, siwezi kutafsiri maandishi haya."),
+        ("ka", "ბოდიში, მაგრამ ამ ტექსტის თარგმნა არ შემიძლია."),
+        ("yue", "對唔住，我冇辦法翻譯呢段文字。"),
+        ("he", "מצטער, אבל איני יכול לתרגם את הטקסט הזה."),
+        ("vi", "Xin lỗi, tôi không thể dịch văn bản này."),
+        ("pl", "I'm sorry, but I can't help with that."),
+        ("cs", "Jako jazykový model nemohu tento požadavek splnit."),
+        ("fr", "Le texte est déjà en français, aucune traduction n'est donc nécessaire."),
+        ("es", "Por favor, proporcione el texto que desea traducir."),
+    ],
+)
+def test_a_refusal_fails_in_the_language_of_the_answer_and_in_english(
+    target: str, answer: str
+) -> None:
+    assert found(answer, target) == "fail"
+
+
+def test_a_refusal_into_english_fails() -> None:
+    source = "Der Vertrag wurde am Montagmorgen unterschrieben und trat sofort in Kraft."
+    answer = "I apologize, but I don't feel comfortable translating that phrase."
+    assert found(answer, "en", source, "de") == "fail"
+    assert found(answer, "en", source, None) == "fail"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"Gerne! Hier ist der Text auf Deutsch: {GERMAN}",
+        f"Certainly! {GERMAN}",
+        f"Assistant: {GERMAN}",
+        f"### Translation {GERMAN}",
+        f"Die deutsche Fassung lautet:\n{GERMAN}",
+        f"{GERMAN} Let me know if you need anything else!",
+        f"{GERMAN} Falls du weitere Fragen hast, melde dich gerne.",
+        f"{GERMAN} (Anmerkung: Der Wochentag wurde beibehalten.)",
+        f"{GERMAN}\n\nIrgendein weiterer Absatz.",
+        f"Etwas:\n{GERMAN}",
+        f"{GERMAN}\n(Irgendetwas in Klammern)",
+    ],
+)
+def test_what_is_added_before_or_behind_the_translation_fails(answer: str) -> None:
+    assert found(answer, "de") == "fail"
+
+
+def test_a_line_more_than_the_source_has_is_reported() -> None:
+    assert found("Der Vertrag wurde unterschrieben.\nEr trat in Kraft.", "de") == "slight"
+
+
+@pytest.mark.parametrize(
+    ("source", "answer", "target"),
+    [
+        (SOURCE, GERMAN, "de"),
+        ("Sorry, I can't help with the text.", "Tut mir leid, da kann ich nicht helfen.", "de"),
+        ("Let me know if you need more!", "Sag Bescheid, wenn du noch etwas brauchst!", "de"),
+        ("The locale cannot be deleted.", "La langue ne peut pas être supprimée.", "fr"),
+        ("Translate the text", "Den Text übersetzen", "de"),
+        ("Sure! See you tomorrow.", "Klar! Bis morgen.", "de"),
+        ("As I said - take it.", "Wie gesagt: Nimm es.", "de"),
+        ("He said it. She left (early).", "Er sagte es. Sie ging (früh).", "de"),
+    ],
+)
+def test_what_the_source_says_too_is_no_reply(source: str, answer: str, target: str) -> None:
+    assert found(answer, target, source) == "ok"
+
+
+def test_each_language_has_stems_of_each_meaning() -> None:
+    for tag in ("de", "zh-Hant", "sr-Latn", "fil", "yue", "am", "pt-BR", "nn"):
+        row = reply_words.row(tag)
+        assert reply_words.said("", row).total() == 0
+    assert set(reply_words.said("übersetzung, ich kann nicht", "de")) == {"translate", "cannot"}
+
+
+@pytest.mark.parametrize(
+    "unit", ["sorry ", "translate: ", "(", "! ", "\n", "if you ", "。", "**", "als ki "]
+)
+def test_a_hostile_text_takes_linear_time(unit: str) -> None:
+    text = unit * (131_072 // len(unit))
+    find(Candidate("Hello", "Hallo, Welt", "de"))
+    started = time.process_time()
+    find(Candidate("Hello", text, "de", "en"))
+    find(Candidate(text, "Sorry, I cannot translate the text", "de", None))
+    assert time.process_time() - started < LINEAR_S

@@ -1,0 +1,248 @@
+"""Answers that reply instead of translating: refusals, introductions, notes and offers.
+
+No list of sentences: an answer is judged by what it says that the source does not (`reply_words`),
+and by what it has and the source has not: a line, a sentence, a colon, a question, brackets. One
+sign is common in human translations, the combinations below are not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from dragoman_text.gates import length, reply_words, sentence_ends
+from dragoman_text.gates.defect import Defect
+from dragoman_text.verdicts import Candidate
+
+_HEAD: Final = 180
+_TAIL: Final = 260
+_SOURCE: Final = 2_000
+"""Characters read of an answer's ends and of a source's."""
+
+_COLON: Final = re.compile("[:：]|--|[–—]| - ")
+_LEAD_END: Final = re.compile(
+    r"[:：](?!//)\s?(?:[*_]{1,2})?|\n|(?<![.!?])[.!?](?![.!?])['\"”»]?(?=\s)|[。！？։።।၊။۔؟]"
+)
+_SENTENCE_START: Final = re.compile(r"(?<!\d)[.!?…։።।၊။۔؟]['\"”»)）]?\s+|[。！？]['\"”」』）]?\s*")
+_BRACKETS: Final = re.compile(r"[(（\[［*_]+\s*([^()（）\[\]［］]{3,240})[)）\]］*_]+\.?\Z")
+_HEADING: Final = re.compile(r"#{1,6}\s|[*_]{1,2}\w")
+_OPENING_BRACKET: Final = re.compile("[(（\\[［]")
+_QUESTION: Final = re.compile("[?？؟;՞]")
+_EXCLAMATION: Final = re.compile("[!！]")
+_QUOTE: Final = re.compile("[\"“„«「『‘'”]")
+
+_LABEL: Final = re.compile(r"\W{0,4}[^\W\d][^:：\n]{0,29}[:：]")
+_DENIES: Final = frozenset({"sorry", "cannot"})
+_TASK: Final = frozenset({"text", "help", "translate"})
+_BEHIND: Final = frozenset({"offer", "note", "translate", "help", "text"})
+_SHORT_LEAD: Final = 45
+_SHORT_SENTENCE: Final = 20
+_SHORT_SOURCE: Final = 60
+_LABEL_LENGTH: Final = 12
+
+
+def find(candidate: Candidate) -> Defect | None:
+    """Return a defect if the answer is or has a reply to whoever asked for the translation."""
+    reply = _Reply(candidate)
+    if not reply.answer or reply.answer == reply.source:
+        return None
+    slight = None
+    for part in (_instead, _before, _behind, _around):
+        defect = part(reply)
+        if defect is not None and not defect.slight:
+            return defect
+        slight = slight or defect
+    return slight
+
+
+@dataclass(frozen=True)
+class _Reply:
+    candidate: Candidate
+
+    @cached_property
+    def source(self) -> str:
+        return self.candidate.source.strip()
+
+    @cached_property
+    def answer(self) -> str:
+        return self.candidate.target.strip()
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return _lines(self.answer)
+
+    @cached_property
+    def added_lines(self) -> int:
+        """Lines that the source does not have."""
+        return len(self.lines) - len(_lines(self.source))
+
+    @cached_property
+    def more_sentences(self) -> bool:
+        return sentence_ends.count(self.answer) > sentence_ends.count(self.source)
+
+    def _of_source(self, *, broadly: bool) -> Counter[str]:
+        source = self.source
+        if len(source) > 2 * _SOURCE:
+            source = f"{source[:_SOURCE]}\n{source[-_SOURCE:]}"
+        return reply_words.said_by_source(source, self.candidate.source_lang, broadly=broadly)
+
+    def new(self, part: str) -> dict[str, int]:
+        """Return what the part says, and the source does not at all, and with how many words."""
+        said = reply_words.said(reply_words.normal(part), self.candidate.target_lang)
+        if not said:
+            return said
+        known = set(self._of_source(broadly=True))
+        if known & _DENIES:
+            known |= _DENIES
+        return {meaning: times for meaning, times in said.items() if meaning not in known}
+
+    def more(self, part: str) -> Counter[str]:
+        """Return what the part says with more words than the source."""
+        said = reply_words.said(reply_words.normal(part), self.candidate.target_lang)
+        return said - self._of_source(broadly=False) if said else said
+
+    def gains(self, mark: re.Pattern[str], part: str) -> bool:
+        """Return whether the part has such a mark, and the source none."""
+        return mark.search(part) is not None and mark.search(self.source) is None
+
+
+def _lines(text: str) -> list[str]:
+    return [line for line in map(str.strip, text.splitlines()) if line]
+
+
+def _instead(reply: _Reply) -> Defect | None:
+    """Return a defect for a refusal, or a text about the task, at the beginning."""
+    head = reply.answer[:_HEAD]
+    new = reply.new(head)
+    if not new:
+        return None
+    denies, task = new.keys() & _DENIES, new.keys() & _TASK
+    if (denies and (task or "ai" in new)) or len(denies) > 1 or ("ai" in new and len(task) > 1):
+        sure = len(new) > 2 or sum(new.values()) > 3 or "sorry" in new or _unlike(reply)
+        return Defect("The answer refuses to translate.", slight=not sure)
+    if "translate" in new:
+        slight = len(new) < 2 and new["translate"] < 2 and not _odd(reply, head)
+        return Defect("The answer speaks about the translation.", slight=slight)
+    if len(new) > 3:
+        return Defect("The answer speaks to whoever asked for the translation.")
+    return None
+
+
+def _unlike(reply: _Reply) -> bool:
+    """Return whether the answer's length says little, or that it is no translation."""
+    return len(reply.source) < _SHORT_SOURCE or not 0.7 < length.ratio(reply.candidate)[0] < 1.4
+
+
+def _odd(reply: _Reply, part: str) -> bool:
+    """Return whether the answer has another form than the source."""
+    if reply.added_lines > 0 or any(
+        reply.gains(mark, part) for mark in (_COLON, _QUESTION, _OPENING_BRACKET)
+    ):
+        return True
+    return _long(reply) or length.ratio(reply.candidate)[0] < 0.5
+
+
+def _long(reply: _Reply) -> bool:
+    return length.ratio(reply.candidate)[0] > 1.6
+
+
+def _before(reply: _Reply) -> Defect | None:
+    """Return a defect for an introduction in front of the translation."""
+    answer = reply.answer
+    if _has_heading(reply):
+        return Defect("The answer begins with a heading.")
+    end = _LEAD_END.search(answer[:_HEAD])
+    if end is None or end.end() == len(answer):
+        return None
+    lead, mark = answer[: end.end()].strip(), end[0][0]
+    if mark in ":：":
+        found = _introduces(reply, lead, answer[end.end() :].lstrip())
+    elif mark == "\n":
+        found = reply.added_lines > 0 and bool(reply.more(lead))
+    else:
+        found = _agrees(reply, lead, mark)
+    return Defect("The answer begins with an introduction.") if found else None
+
+
+def _has_heading(reply: _Reply) -> bool:
+    """Return whether a heading or emphasis that speaks about the translation begins the answer."""
+    if not _HEADING.match(reply.answer) or _HEADING.match(reply.source):
+        return False
+    return "translate" in reply.more(reply.answer[:_SHORT_LEAD])
+
+
+def _introduces(reply: _Reply, lead: str, rest: str) -> bool:
+    if len(_COLON.findall(reply.answer)) <= len(_COLON.findall(reply.source)):
+        return False
+    more = reply.more(lead)
+    if "translate" in more:
+        return True
+    if len(lead) > _SHORT_LEAD or (
+        len(lead) > _LABEL_LENGTH and _QUOTE.match(rest) and _QUOTE.search(reply.source)
+    ):
+        return False
+    return len(more) > 1 or "here" in reply.more(_bytes(lead, _LABEL_LENGTH))
+
+
+def _bytes(text: str, most: int) -> str:
+    """Return the beginning of the text, shorter where a letter says more."""
+    return text.encode()[: 2 * most if text.isascii() is False else most].decode(errors="ignore")
+
+
+def _agrees(reply: _Reply, lead: str, mark: str) -> bool:
+    """Return whether a short first sentence is a "Sure!" that the source does not have."""
+    if len(lead.encode()) > _SHORT_SENTENCE or _EXCLAMATION.search(reply.source[:_SHORT_LEAD]):
+        return False
+    if mark in "!！":
+        return "sure" in reply.more(lead)
+    return reply.more_sentences and "sure" in reply.new(lead)
+
+
+def _behind(reply: _Reply) -> Defect | None:
+    """Return a defect for a note, an offer or a question behind the translation."""
+    last = _last_part(reply)
+    more = reply.more(last) if last else None
+    if not last or not more:
+        return None
+    asks = reply.gains(_QUESTION, last) or reply.gains(_EXCLAMATION, last)
+    labeled = _LABEL.match(last) is not None
+    words = sum(more[meaning] for meaning in _BEHIND)
+    needed = 2 if reply.added_lines > 0 or reply.more_sentences else 3
+    offers = "offer" in more and (asks or words >= needed)
+    notes = "note" in more and (labeled or words >= needed)
+    if offers or notes or ("translate" in more and needed < 3):
+        return Defect("The answer ends with a note or an offer.")
+    return None
+
+
+def _last_part(reply: _Reply) -> str | None:
+    """Return the last line or sentence, or what is in brackets there, if the source has less."""
+    if reply.added_lines > 0:
+        return reply.lines[-1][-_TAIL:]
+    tail = reply.answer[-_TAIL:]
+    brackets = _BRACKETS.search(tail)
+    if brackets is not None and _OPENING_BRACKET.search(reply.source) is None:
+        return brackets[0]
+    starts = [each.end() for each in _SENTENCE_START.finditer(tail[:-1])]
+    written = sentence_ends.are_written(reply.candidate.target_lang)
+    if written and not starts and not reply.more_sentences:
+        return None
+    last = tail[starts[-1] if starts else len(tail) // 2 :]
+    return last if 2 * len(last) < len(reply.answer) + 2 or _long(reply) else None
+
+
+def _around(reply: _Reply) -> Defect | None:
+    """Return a defect for added lines: an introduction, a note in brackets, a paragraph."""
+    if reply.added_lines <= 0 or "\n" in reply.source:
+        return None
+    first, last = reply.lines[0], reply.lines[-1]
+    if first.endswith((":", "：")) and not reply.source.endswith((":", "：")):
+        return Defect("The answer begins with an introduction.")
+    if _BRACKETS.fullmatch(last) and not _BRACKETS.search(reply.source):
+        return Defect("The answer ends with a note.")
+    if "\n\n" in reply.answer:
+        return Defect("The answer has a paragraph that the source does not have.")
+    return Defect("The answer has a line that the source does not have.", slight=True)
