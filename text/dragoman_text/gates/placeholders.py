@@ -143,10 +143,10 @@ def _changed_message(source: Sequence[icu.Node], target: str) -> Defect | None:
     for head, selectors in expected.items():
         if wrong := sorted(selectors ^ found[head]):
             return Defect(f"The answer and the source have other selectors: {listed(wrong)}.")
-    selectors = {"other", *(each for several in expected.values() for each in several)}
+    chosen = {"other", *(each for several in expected.values() for each in several)}
     pairs = (
         _changed(icu.sentence(source, each), icu.sentence(answer, each))
-        for each in islice(sorted(selectors), _MOST_SENTENCES)
+        for each in islice(sorted(chosen), _MOST_SENTENCES)
     )
     return next(filter(None, pairs), None)
 

@@ -25,6 +25,14 @@ from support.pace import LINEAR_S
         ("11 dogs", "Elfenbein"),
         ("30 minutes of video", "Videos und media"),
         ("30 dogs", "half"),
+        ("It lent 40,000 books", "Sie verlieh 400.000 Bücher"),
+        ("It lent 1,100 books", "Sie verlieh 1.100.000 Bücher"),
+        ("7.5 percent", "75 Prozent"),
+        ("3 dogs", "7 Hunde"),
+        ("3 dogs", "30 Hunde"),
+        ("10 miles", "19 km"),
+        ("On 10/05/2024", "Am 11.05.2024"),
+        ("6億4900万", "640 million"),
     ],
 )
 def test_a_missing_number_is_slight(source: str, answer: str) -> None:
@@ -51,10 +59,39 @@ def test_a_missing_number_is_slight(source: str, answer: str) -> None:
         ("10 dogs", "Zehn Hunde"),
         ("At 2:30", "Um halb drei"),
         ("50 %", "fünfzig Prozent"),
+        ("1.5 million people", "1.500.000 Menschen"),
+        ("2.25 billion", "2.250 milions"),
+        ("6億4900万", "649 million"),
+        ("40,000人", "4万人"),
+        ("16,000 people", "1 万 6 千人"),
+        ("In the 19th century", "Al XIX segle"),
+        ("10 miles", "16 km"),
+        ("80 degrees", "27 Grad"),
+        ("In the '90s", "In den 1990ern"),
+        ("26,750 dollars", "26, 750 Dollar"),
+        ("10,000", "۱۰،۰۰۰"),
+        ("10,00,000", "1,000,000"),
+        ("At 5.30 p.m.", "Um 17.30 Uhr"),
+        ("4 p.m.", "16 Uhr"),
+        ("3 dogs", "drei Hunde"),
+        ("three dogs", "3 Hunde"),
+        ("Version 3.11.4", "Version 3.11.4"),
     ],
 )
-def test_a_number_may_be_written_otherwise(source: str, answer: str) -> None:
+def test_a_number_may_have_another_spelling(source: str, answer: str) -> None:
     assert numbers.find(Candidate(source, answer, "de")) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "answer"),
+    [
+        ("20 people", "二十人"),
+        ("In 1998", "一九九八年"),
+        ("110 people", "一百一十人"),
+    ],
+)
+def test_a_number_may_be_written_in_chinese(source: str, answer: str) -> None:
+    assert numbers.find(Candidate(source, answer, "zh-Hans")) is None
 
 
 @pytest.mark.parametrize(
@@ -107,7 +144,21 @@ def test_max_chars_counts_code_points() -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["1", "1.", "12 ", "\n", "\n\n", "`", "a@b.c ", "&amp;", "http://a "]
+    "unit",
+    [
+        "1",
+        "1.",
+        "12 ",
+        "1万",
+        "1 000 ",
+        "1, 234",
+        "\n",
+        "\n\n",
+        "`",
+        "a@b.c ",
+        "&amp;",
+        "http://a ",
+    ],
 )
 def test_a_hostile_text_takes_linear_time(unit: str) -> None:
     text = unit * (131_072 // len(unit))
