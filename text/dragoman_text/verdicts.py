@@ -33,7 +33,7 @@ class Candidate:
     max_chars: int | None = None
     joined: bool = False
     """Whether it is an item joined from pieces judged before: only `max_chars`, `paragraphs`,
-    `language` and `script` judge it."""
+    `structure`, `tags`, `language` and `script` judge it."""
 
 
 @dataclass(frozen=True, slots=True)

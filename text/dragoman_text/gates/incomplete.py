@@ -19,7 +19,10 @@ _UNFINISHED_BELOW: Final = 0.75
 _FEWER_BELOW: Final = 0.65
 """Ratio for an answer of fewer sentences: translators join them, and hardly shorten the text."""
 _LEAST_LETTERS: Final = 24
-_BRACKETS: Final = ("()", "[]", "（）", "「」", "『』", "【】", "«»")
+_BRACKETS: Final = ("()", "[]", "【】")
+_QUOTES: Final = ("「」", "『』", "«»")
+_WIDE: Final = str.maketrans("（）［］", "()[]")
+_OF_SOURCE: Final = ("“”", "„“", "«»", "「」", "『』")
 
 
 def find(candidate: Candidate) -> Defect | None:
@@ -45,8 +48,9 @@ def _sign(candidate: Candidate, ratio: float) -> str | None:
     source, target = candidate.source, candidate.target
     if _lost_mark(candidate):
         return "The answer has no end mark, as the source has"
-    for bracket in _BRACKETS:
-        if _open(target, bracket) and not _open(source, bracket):
+    brackets = _BRACKETS if _quotes_on(source) else (*_BRACKETS, *_QUOTES)
+    for bracket in brackets:
+        if _open(target.translate(_WIDE), bracket) and not _open(source.translate(_WIDE), bracket):
             return f"The answer does not close {bracket[0]}"
     if ratio < _FEWER_BELOW and _fewer_sentences(source, target):
         return "The answer has fewer sentences"
@@ -64,6 +68,11 @@ def _lost_mark(candidate: Candidate) -> bool:
 def _fewer_sentences(source: str, target: str) -> bool:
     """Return whether sentences are missing; a single one may have become a heading."""
     return sentence_ends.count(source) > max(1, sentence_ends.count(target))
+
+
+def _quotes_on(source: str) -> bool:
+    """Return whether a quotation of the source goes on behind it, with whichever marks."""
+    return source.count('"') % 2 == 1 or any(_open(source, each) for each in _OF_SOURCE)
 
 
 def _open(text: str, bracket: str) -> bool:

@@ -38,6 +38,14 @@ def test_a_short_answer_with_a_sign_of_a_lost_end_is_incomplete(
         (LETTER.rstrip("."), "Der Ausschuss las den Brief zweimal", "de"),  # neither has a mark
         (LETTER, "คณะกรรมการอ่านจดหมายสองครั้งแล้วตัดสินใจ", "th"),  # Thai writes none
         ("Read the letter:", "Brief", "de"),  # a label
+        ('"They will come back with the first train.', "「彼らは始発電車で戻ってくる。", "ja"),
+        ('"Five weeks away from the polls.', "«Fem veker til valet.", "nn"),
+        (
+            "The train from the north arrived on time, and all passengers were glad about it.",
+            "ከሰሜን የመጣው ባቡር በሰዓቱ ደረሰ፣ ተሳፋሪዎችም ተደሰቱ፡፡",
+            "am",
+        ),
+        (LETTER, "Der Ausschuss beschloss, den Brief zu beantworten.\u200f", "de"),
         ("下記の手順で操作するには、次のようにします。", "To do so:", "en"),  # a single sentence
     ],
 )
@@ -55,10 +63,12 @@ def test_an_answer_within_a_limit_of_characters_may_be_short() -> None:
     ("text", "expected"),
     [
         ("Eins. Zwei! Drei?", 3),
-        ("Wait... what?", 2),
+        ("Wait... what?", 1),
         ("「一つ。」二つ！", 2),
         ("version 1.2.3 of example.org", 0),
         ('He said "no." Then he left.', 2),
+        ("Mr. J. Smith of the U.S. Senate left on Sept. 4.", 1),
+        ("ተደሰቱ፡፡ ሄዱ።", 2),
         ("", 0),
         ("." * 100_000 + "x", 0),
         ('."' * 100_000 + "x", 0),

@@ -129,6 +129,10 @@ def test_a_kept_link_or_code_is_no_defect(source: str, answer: str) -> None:
         ("a\n\nb", "a\n\nb\n\nc", True),
         ("a\n \t\nb", "a\n\n\n\nb\n", None),
         ("a\nb", "a b", None),
+        ("Apples\nPears\nMilk", "Äpfel Birnen\nMilch", True),
+        ("- one\n- two\n- three", "- eins\n- drei", True),
+        ("- one\n- two\n- three", "- eins\n- zwei\n- drei\n", None),
+        (f"{'word ' * 14}\n{'word ' * 14}\nend.", "Wort " * 29, None),
         ("a", "a\n\nb", None),
     ],
 )

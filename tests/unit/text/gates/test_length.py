@@ -40,6 +40,24 @@ def test_japanese_is_expected_to_be_half_as_long_and_english_from_it_twice() -> 
     assert length.find(Candidate("これは日本語。" * 14, SOURCE, "en")) is None
 
 
+@pytest.mark.parametrize(
+    ("source", "answer"),
+    [
+        (
+            "#GardenLife #Roses #SpringPlants #Tomatoes",
+            "#GardenLife #Roses #SpringPlants #Tomatoes",
+        ),
+        (
+            "Singer: Adele Adkins, Beyonce Knowles, Taylor Swift, Rihanna Fenty, Lady Gaga",
+            "歌手：Adele Adkins、Beyonce Knowles、Taylor Swift、Rihanna Fenty、Lady Gaga",
+        ),
+    ],
+)
+def test_names_are_as_long_in_chinese(source: str, answer: str) -> None:
+    assert length.find(Candidate(source, answer, "zh-Hans", "en")) is None
+    assert length.find(Candidate(answer, source, "en", "zh-Hans")) is None
+
+
 def test_short_sources_may_have_sixty_characters_more() -> None:
     assert length.find(Candidate("Save", "Den Inhalt des Dokuments speichern", "de", "en")) is None
     assert length.find(Candidate("Save", "Speichern und " * 10, "de", "en"))
