@@ -56,6 +56,13 @@ def slugify_unicode(page: str) -> Made:
     return version("markdown"), _python_markdown(page, slugify)
 
 
+def with_emoji(page: str) -> Made:
+    markdown = import_module("markdown")
+    return version("markdown"), ids_in(
+        markdown.markdown(page, extensions=["toc", "pymdownx.emoji"])
+    )
+
+
 def of_pymdownx(case: str) -> Callable[[str], Made]:
     """Return the recorder of pymdownx.slugs with a setting of `case`."""
 
@@ -162,6 +169,7 @@ def main() -> None:
     recorders: dict[str, tuple[str, Callable[[str], Made]]] = {
         "Python-Markdown": ("python-markdown", python_markdown),
         "Python-Markdown, slugify_unicode": ("python-markdown-unicode", slugify_unicode),
+        "Python-Markdown, pymdownx.emoji": ("python-markdown+emoji", with_emoji),
         **{
             f"pymdownx, case={case}": (f"pymdownx-{case}", of_pymdownx(case))
             for case in ("none", "lower", "lower-ascii", "fold")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from dragoman_documents.markup.anchors.sluggers import WITH_EMOJI
 from dragoman_documents.markup.sites import Anchors
 from dragoman_documents.site_recognition import content
 
@@ -38,6 +39,8 @@ def anchors_of(config: Path) -> Anchors | None:
     slugger = _slugger(_member(toc, "slugify"))
     if slugger is None:
         return Anchors("python-markdown", "none")
+    if "pymdownx.emoji" in extensions:
+        slugger += WITH_EMOJI
     return Anchors(slugger, "attributes" if reads_lists else "html")
 
 

@@ -182,15 +182,23 @@ class Slugger(NamedTuple):
     """Whether automatic ids avoid explicit ones, also of headings below."""
 
 
+_PYTHON: Final = {
+    "python-markdown": Slugger(python_markdown, underscored, explicit_first=True),
+    "python-markdown-unicode": Slugger(
+        partial(python_markdown, unicode=True), underscored, explicit_first=True
+    ),
+    **{
+        f"pymdownx-{case}": Slugger(partial(pymdownx, case=case), underscored, explicit_first=True)
+        for case in ("none", "lower", "lower-ascii", "fold")
+    },
+}
+WITH_EMOJI: Final = "+emoji"
+"""Behind the name of a slugger of Python-Markdown: emoji are pictures there, and no text."""
 SLUGGERS: Final = {
     "github-slugger": Slugger(github_slugger),
     "docusaurus": Slugger(github_slugger, text="alternative"),
     "astro": Slugger(github_slugger, smart=True),
     "mdit-vue": Slugger(mdit_vue, text="spelled", emoji=False),
-    "python-markdown": Slugger(python_markdown, underscored, explicit_first=True),
-    "python-markdown-unicode": Slugger(
-        partial(python_markdown, unicode=True), underscored, explicit_first=True
-    ),
     "goldmark": Slugger(goldmark, text="alternative", smart=True),
     "kramdown": Slugger(kramdown, counted, text="raw"),
     "kramdown-gfm": Slugger(kramdown_gfm, counted, smart=True),
@@ -198,9 +206,7 @@ SLUGGERS: Final = {
     "myst-parser": Slugger(myst_parser),
     "pandoc": Slugger(pandoc, text="alternative", smart=True),
     "nbconvert": Slugger(nbconvert, alone),
-    **{
-        f"pymdownx-{case}": Slugger(partial(pymdownx, case=case), underscored, explicit_first=True)
-        for case in ("none", "lower", "lower-ascii", "fold")
-    },
+    **_PYTHON,
+    **{f"{name}{WITH_EMOJI}": each._replace(emoji=False) for name, each in _PYTHON.items()},
 }
 """Sluggers by name; a site names one of them."""

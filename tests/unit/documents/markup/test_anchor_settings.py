@@ -34,7 +34,7 @@ def of(folder: Path, name: str = "docs/page.md", *, choice: str = "auto") -> tup
         ("site_name: a\n", ("python-markdown", "html")),
         (LIST, ("python-markdown", "attributes")),
         ("markdown_extensions: {extra: {}}\n", ("python-markdown", "attributes")),
-        (TAGS, ("pymdownx-lower", "attributes")),
+        (TAGS, ("pymdownx-lower+emoji", "attributes")),
         (
             LIST.replace(
                 "toc", "toc: {slugify: !!python/name:markdown.extensions.toc.slugify_unicode }"

@@ -84,6 +84,14 @@ def test_a_heading_keeps_the_id_of_its_source(name: str | None, page: str, expec
     assert translated(page, name, codec=codec) == expected
 
 
+def test_emoji_that_are_pictures_are_in_no_id() -> None:
+    anchors = Anchors("python-markdown+emoji", "attributes")
+
+    made = translated("## Add a :b-c: to it", "mkdocs", anchors=anchors)
+
+    assert made == "## Zz Add a :b-c: to it {#add-a-to-it}"
+
+
 def test_docusaurus_keeps_an_escaped_id() -> None:
     page = "## One\n\n## Two \\{#two-id}\n"
 
