@@ -182,7 +182,7 @@ _SITES: Final = (
             "title", "linkTitle", "linktitle", "subtitle", "description", "summary", "lead",
             "menu.**.name", "menus.**.name", "resources.*.title", "cover.alt", "cover.caption",
         ),
-        code=_LIQUID_CODE | _names("code code-toggle rawhtml chem eqn chart markmap asciinema"),
+        code=_LIQUID_CODE | _names("code code-toggle rawhtml chem eqn chart markmap asciinema qr"),
         blocks=_HUGO_BLOCKS,
         attributes=_names("title alt caption label summary attr header footer description"),
         slugger="goldmark",
