@@ -37,7 +37,7 @@ class Tag(NamedTuple):
 
 def tags(
     text: bytes,
-    skipped: Sequence[tuple[int, int]],
+    skipped: Sequence[_Range],
     code: frozenset[str],
     *,
     paragraphs: bool = True,
@@ -63,8 +63,16 @@ def tags(
         name = _name(text, start)
         is_tag = opening[0] != b"{{"
         closing = _closing(text, start, end, name, code, missing) if is_tag else None
+        if closing is not None and _is_inside(skipped, closing):
+            closing = None  # fenced code goes on behind it
         yield Tag(start, closing or end, name, closing is not None)
         place = closing or end
+
+
+def _is_inside(ranges: Sequence[_Range], place: int) -> bool:
+    """Return whether a place is inside one of sorted ranges."""
+    index = bisect_right(ranges, (place, place)) - 1
+    return index >= 0 and place < ranges[index][1]
 
 
 def positional_text(text: bytes, tag: Tag) -> str:

@@ -501,6 +501,8 @@ def test_text_that_the_site_does_not_choose_is_a_remark(
         (None, '~~~admonish "A title"\nBody\n~~~\n', ["A title", "Body"]),
         ("obsidian", "See [[Page|label]] now.\n", ["See <g1>label</g1> now."]),
         ("hugo", '{{< qr level="low" >}}\nBEGIN:VCARD\nN:A B\n{{< /qr >}}\n\nc\n', ["c"]),
+        # a template that ends inside of fenced code ends nothing for the parser
+        ("jekyll", "a\n\n{% raw %}\n```\n{{ b }}\n{% endraw %}\n```\n\nc\n", ["a", "c"]),
         # a template whose end begins a line, emoji in emphasis
         ("hugo", '{{< img\n  src="a"\n  alt="B c"\n>}}\n\n{{ x\n}} b\n', ["B c", "<x1/> b"]),
         ("mkdocs", "a\n\n__:goal-16: Goal__\n", ["a", "<x1/> Goal"]),
