@@ -242,7 +242,8 @@ class _Walk:
             return
         codes = tuple(map(_shown, slot.segment.codes))
         paragraphs = (each for each in cell.children if each.name == "text:p")
-        same = rendered(slot.segment.text, codes, str).split() == value.split()
+        text = rendered(slot.segment.text, codes, str)
+        same = text == (value if codes else value.strip())
         place = attribute_range(self.part.data, cell, "office:string-value")
         if same and len(list(islice(paragraphs, 2))) == 1 and place:
             self.values.add(cell.start)

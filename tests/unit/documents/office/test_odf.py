@@ -324,12 +324,15 @@ def test_values_of_cells_that_are_not_their_paragraph_are_sent() -> None:
         cell.format("Only a value", ""),
         cell.format("A value", "<text:p>Another</text:p>"),
         cell.format("two lines", "<text:p>two</text:p><text:p>lines</text:p>"),
+        cell.format(" a  b ", "<text:p>a<text:s text:c='2'/>b</text:p>"),
+        cell.format(" ab ", "<text:p>ab</text:p>"),
         cell.format("=A1+1", ""),
         cell.format("", ""),
     )
     row = f"<table:table-row>{''.join(cells)}</table:table-row>"
     data = odf(f'<table:table table:name="S">{row}</table:table>', "spreadsheet")
     wanted = ["Only a value", "Another", "A value", "two", "lines", "two lines"]
+    wanted += ["a<x1/>b", "a  b", "ab"]
     assert [text for text, _ in found(data, "ods")] == wanted
     assert_itself_again(registry.codec("ods"), data)
 
