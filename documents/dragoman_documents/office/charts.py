@@ -18,7 +18,7 @@ from dragoman_documents.office.ooxml import (
 from dragoman_documents.office.package_codec import Found, Part, opened, text_slot
 from dragoman_documents.values import is_text
 from dragoman_documents.xml.slots import Slot
-from dragoman_documents.xml.tree import Element
+from dragoman_documents.xml.tree import Element, text_of
 
 _SHOWN: Final = re.compile(
     rb"title|dLbl>|dispUnitsLbl>|strLit|txData|strDim|:name>|:tx>\s*<(?:\w+:)?v[ >]"
@@ -67,16 +67,28 @@ def add_charts(
 
 
 def _texts(part: Part, chart: int, known: set[int], *, copies: bool) -> list[tuple[Slot, ...]]:
-    """Return the slots of categories and names of series: all of one text together."""
+    """Return the slots of categories and names of series: all copies of one cell together.
+
+    Equal texts of other places stay apart: two words may have one translation, and an output must
+    have as many segments as its source.
+    """
     place = f"chart {chart}, data"
-    held: dict[str, list[Slot]] = {}
+    held: dict[tuple[str | int, ...], list[Slot]] = {}
     for each in part.root.descendants(*_TEXTS):
-        for value in _values(each, copies=copies):
+        cells = _formula(part, each)
+        for index, value in enumerate(_values(each, copies=copies)):
             for slot in text_slot(part, value, place, "cell"):
                 if is_text(slot.segment.text) and slot.start not in known:
                     known.add(slot.start)
-                    held.setdefault(slot.segment.text, []).append(slot)
+                    key = (cells, index, slot.segment.text) if cells else (slot.start,)
+                    held.setdefault(key, []).append(slot)
     return [tuple(slots) for slots in held.values()]
+
+
+def _formula(part: Part, element: Element) -> str:
+    """Return which cells an element copies; empty if it does not."""
+    found = next(element.descendants(*_FORMULAS), None)
+    return "" if found is None else text_of(part.data[found.content : found.stop])
 
 
 def _values(element: Element, *, copies: bool) -> Iterator[Element]:

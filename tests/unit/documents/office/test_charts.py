@@ -81,3 +81,9 @@ def test_text_that_is_drawn_on_a_chart_is_sent() -> None:
     assert texts("xlsx", book(shape, "xl/drawings/drawing2.xml")) == ["A box", "Peak"]
     place = registry.codec("xlsx").extract(book(shape, "xl/drawings/drawing2.xml"), GERMAN)
     assert place.segments[1].place == "drawing 2 of a chart"
+
+
+def test_categories_may_have_one_translation() -> None:
+    names = "<c:tx><c:v>sum</c:v></c:tx><c:tx><c:v>total</c:v></c:tx><c:tx><c:v>sum</c:v></c:tx>"
+    assert texts("xlsx", book(names)) == ["sum", "total", "sum"]
+    assert_read_back(registry.codec("xlsx"), book(names), ["Summe"] * 3)

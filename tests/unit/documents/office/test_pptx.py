@@ -184,7 +184,7 @@ def test_categories_and_names_of_series_are_read_once_and_written_in_all_places(
         f"{point.format('Units sold')}</c:strCache></c:strRef></c:tx>"
         f"<c:dLbls><c:dLbl><c:tx><c:rich><a:p>{RUN.format(text='Best', attributes='')}</a:p>"
         "</c:rich></c:tx></c:dLbl></c:dLbls>"
-        f"<c:cat><c:strRef><c:strCache>{names}</c:strCache></c:strRef></c:cat>"
+        f"<c:cat><c:strRef><c:f>Sheet1!$A$2</c:f><c:strCache>{names}</c:strCache></c:strRef></c:cat>"
         f"<c:val><c:numRef><c:numCache>{point.format('7')}</c:numCache></c:numRef></c:val></c:ser>"
     )
     data = pptx(
