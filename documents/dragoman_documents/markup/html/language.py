@@ -13,7 +13,13 @@ from dragoman_documents.splicing import Replacement, replaced
 _RIGHT_TO_LEFT: Final = names("ar arc ckb dv fa he iw ks nqo ps sd syr ug ur yi")
 _SCRIPTS: Final = names("adlm arab hebr mand nkoo rohg samr syrc thaa")
 _LANGUAGE: Final = ("lang", "xml:lang")
+_TEMPLATE: Final = re.compile(r"\{[{%#]|<[%?]|\$\{")
 _BLANKS: Final = re.compile(r"[\t\n\f\r ]+(/?>)?")
+
+
+def has_template(text: str) -> bool:
+    """Return whether a template of a generator or a program is in attributes."""
+    return _TEMPLATE.search(text) is not None
 
 
 def direction(language: str) -> str:
@@ -35,10 +41,13 @@ def tag_in(text: str, token: Token, language: str, *, xml: bool) -> str:
     """Return the start tag of the root for a document in this language.
 
     `lang` and `xml:lang` are set where they are; one of them is added where neither is. `dir` is
-    set for languages written from right to left, and where it is.
+    set for languages written from right to left, and where it is. What a template decides stays.
     """
     found = {each.name: each for each in attributes(text, *token[:2])}
     wanted: dict[str, str] = {name: language for name in _LANGUAGE if name in found}
+    languages = [text[found[name].start : found[name].end] for name in wanted]
+    if any(map(has_template, languages or [text[slice(*token[:2])]])):
+        return text[slice(*token[:2])]
     if not wanted or not (xml or "lang" in wanted):
         wanted["xml:lang" if xml else "lang"] = language
     if token[2].name == "html" and (direction(language) == "rtl" or "dir" in found):
@@ -53,9 +62,9 @@ def tag_in(text: str, token: Token, language: str, *, xml: bool) -> str:
 
 
 def having(attribute: str, value: str) -> str:
-    """Return an attribute with a value; one that has it stays as it is spelled."""
+    """Return an attribute with a value; one that has it, or a template, stays as it is spelled."""
     name, _, before = attribute.partition("=")
-    if before.strip("\t\n\f\r \"'") == value:
+    if before.strip("\t\n\f\r \"'") == value or has_template(before):
         return attribute
     return f'{name.rstrip().lower()}="{value}"'
 

@@ -26,6 +26,7 @@ from dragoman_documents.markup.html.elements import (
     OpenElements,
     names,
 )
+from dragoman_documents.markup.html.language import has_template
 from dragoman_documents.markup.html.text import (
     decoded_attribute,
     decoded_value,
@@ -210,7 +211,9 @@ class _Reader:
         return self._language(attributes(self._text, start, end))
 
     def _language(self, found: Iterable[Attribute]) -> str:
-        return next((self._value(each) for each in found if each.name in _LANGUAGE), "")
+        """Return the language that attributes name; nothing if a template decides it."""
+        named = next((self._value(each) for each in found if each.name in _LANGUAGE), "")
+        return "" if has_template(named) else named
 
     def _is_of_other_language(self, name: str, found: list[Attribute]) -> bool:
         """Return whether an element is marked as of another language than the page."""

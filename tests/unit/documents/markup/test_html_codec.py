@@ -477,3 +477,34 @@ def test_passages_of_another_language_stay_one_text_in_bilingual_pages() -> None
     page = b'<html lang="en"><p>A <i lang="fr">mot</i> here.</p>'
     both = replace(GERMAN, bilingual=True)
     assert_read_back(HTML, page, ["Ein <g1>mot</g1> hier."], both)
+
+
+@pytest.mark.parametrize(
+    ("tag", "wanted"),
+    [
+        ('<html lang="{{ page.lang }}">', None),
+        ('<html lang="{{ site.lang | default: "en-US" }}" dir="{{ x }}">', None),
+        ('<html lang="{% if a %}en{% else %}de{% endif %}">', None),
+        ("<html lang='<%= lang %>'>", None),
+        ("<html {{ attributes }}>", None),
+        ('<html lang="en" dir="{{ x }}">', '<html lang="ar" dir="{{ x }}">'),
+        ('<html class="{{ x }}" lang="en">', '<html dir="rtl" class="{{ x }}" lang="ar">'),
+    ],
+)
+def test_a_language_that_a_template_decides_stays(tag: str, wanted: str | None) -> None:
+    data = f"<!DOCTYPE html>{tag}<body><p>Hello you</p></body></html>".encode()
+    arabic = Options("ar", "en")
+    output = assert_read_back(HTML, data, ["B"], arabic)
+    assert output == data.replace(b"Hello you", b"B").replace(
+        tag.encode(), (wanted or tag).encode()
+    )
+
+
+@pytest.mark.parametrize("options", [GERMAN, Options("de")])
+def test_a_passage_whose_language_a_template_decides_is_no_other_one(options: Options) -> None:
+    page = '<html lang="en"><p lang="{{ x }}">One</p><p lang="fr">Deux</p></html>'
+    found = assert_identity(HTML, page.encode(), options)
+    assert [each.text for each in found.segments] == ["One"]
+    page = '<html lang="{{ x }}"><p lang="en">One</p></html>'
+    found = assert_identity(HTML, page.encode(), options)
+    assert [each.text for each in found.segments] == ["One"]
