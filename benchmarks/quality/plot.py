@@ -48,19 +48,18 @@ def style(theme: str) -> dict[str, Any]:
 
 def false_alarms(axes: Any, place: Path, theme: str) -> None:
     """Plot the share of human sentences and messages with a finding, per gate."""
-    rows = [
-        row for row in json.loads(place.read_text()) if row["corpus"] in {"tatoeba", "catalogues"}
-    ]
+    rows = json.loads(place.read_text())
     pairs = sum(row["pairs"] for row in rows)
     found: Counter[str] = sum((Counter(row["gates"]) for row in rows), Counter())
     gates = ORDER.split()[::-1]
+    most = max(100 * (found[gate] + found[f"{gate}?"]) / pairs for gate in gates)
     for at, gate in enumerate(gates):
         fail, warn = (100 * found[name] / pairs for name in (gate, f"{gate}?"))
         axes.barh(at, fail, color=HARD[theme], height=0.62)
         axes.barh(at, warn, left=fail, color=SLIGHT[theme], height=0.62)
-        axes.text(fail + warn + 0.004, at, f"{fail + warn:.3f}", va="center")
+        axes.text(fail + warn + most / 60, at, f"{fail + warn:.3f}", va="center")
     axes.set_yticks(range(len(gates)), gates)
-    axes.set_xlim(0, 0.26)
+    axes.set_xlim(0, 1.2 * most)
     axes.set_xlabel(f"findings on {pairs:,} human translations, %")
     axes.barh([0], [0], color=HARD[theme], label="fail")
     axes.barh([0], [0], color=SLIGHT[theme], label="warn")
@@ -68,16 +67,17 @@ def false_alarms(axes: Any, place: Path, theme: str) -> None:
 
 
 def detection(axes: Any, place: Path, theme: str) -> None:
-    """Plot the share of planted errors that fail, and of those that are warned of."""
-    rows = [row for row in json.loads(place.read_text())[::-1] if not row["right"]]
-    for at, row in enumerate(rows):
-        fail, warn = (
-            100 * row["verdicts"].get(name, 0) / row["planted"] for name in ("fail", "warn")
-        )
+    """Plot the share of planted errors that fail, and of those that are warned of, per group."""
+    groups: dict[str, Counter[str]] = {}
+    for row in json.loads(place.read_text()):
+        if not row["right"]:
+            groups.setdefault(row["group"], Counter()).update(row["verdicts"])
+    for at, verdicts in enumerate(reversed(groups.values())):
+        fail, warn = (100 * verdicts[name] / verdicts.total() for name in ("fail", "warn"))
         axes.barh(at, fail, color=HARD[theme], height=0.62)
         axes.barh(at, warn, left=fail, color=SLIGHT[theme], height=0.62)
         axes.text(102, at, f"{fail + warn:.0f}", va="center")
-    axes.set_yticks(range(len(rows)), [row["kind"] for row in rows])
+    axes.set_yticks(range(len(groups)), [*groups][::-1])
     axes.set_xlim(0, 115)
     axes.set_xlabel("planted errors found, % (grey: warned of)")
 
