@@ -1,4 +1,4 @@
-"""A short text in 95 languages: the same text in each, and most scripts of living languages."""
+"""A short text in 127 languages: the same text in each, and most scripts of living languages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def by_tag() -> Mapping[str, str]:
     for line in lines:
         tag, _, text = line.partition("\t")
         if text and not line.startswith("#"):
-            texts[tag] = text
+            texts[tag] = unicodedata.normalize("NFC", text)  # what people type, and models learned
     return MappingProxyType(texts)
 
 
