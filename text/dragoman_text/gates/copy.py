@@ -1,13 +1,14 @@
-"""Gate `copy`: the answer is the source, untranslated."""
+"""Gate `copy`: the answer is the source, untranslated, or a clause of it is left."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from dragoman_text.gates import languages
-from dragoman_text.gates.defect import Defect
+from dragoman_text.gates.defect import Defect, listed
 from dragoman_text.gates.detect import Detect
 from dragoman_text.gates.prose import letters, plain
+from dragoman_text.gates.untranslated import source_words
 from dragoman_text.verdicts import Candidate
 
 SIMILARITY: Final = 0.9
@@ -24,24 +25,24 @@ _CHARACTERS_COMPARED: Final = 4_000
 
 
 def find(candidate: Candidate, detect: Detect) -> Defect | None:
-    """Return a defect if the answer resembles the source by 90 %, and the source is prose.
+    """Return a defect if the answer resembles the source by 90 %, or six words of it are left.
 
-    Names, codes, headlines in capitals and lists of identifiers are copied rightly. Where the
-    source language is unknown, the source may be in the target language: the defect is slight.
+    Names, codes, headlines in capitals and lists of identifiers are copied rightly: only prose
+    counts. Where the source language is unknown, it may be the target's: the defect is slight.
     """
     given, asked = candidate.source_lang, candidate.target_lang
     if given is not None and languages.base(given) == languages.base(asked):
         return None
+    related = given is not None and languages.same_family(asked, given)
     source = _comparable(candidate, candidate.source)
     target = _comparable(candidate, candidate.target)
-    if not _is_prose(source):
-        return None
-    similarity = _similarity(source.lower(), target.lower())
-    if similarity < SIMILARITY:
-        return None
-    if given is not None and languages.same_family(asked, given):
-        return _between_relatives(target, given, asked, similarity, detect)
-    return Defect(f"The answer is {similarity:.0%} like the source.", slight=given is None)
+    similarity = _similarity(source.lower(), target.lower()) if _is_prose(source) else 0.0
+    if related:
+        return _between_relatives(target, given or "", asked, similarity, detect)
+    if similarity:
+        return Defect(f"The answer is {similarity:.0%} like the source.", slight=given is None)
+    left = source_words(candidate)
+    return Defect(f"Left as it was: {listed([left])}.", slight=given is None) if left else None
 
 
 def _similarity(source: str, target: str) -> float:
@@ -58,6 +59,8 @@ def _between_relatives(
 
     A translation into a relative may resemble its source; whole sentences are seldom equal.
     """
+    if not similarity:
+        return None
     if languages.are_separated(asked, given):
         pair = (languages.base(given), languages.base(asked))
         found = detect(answer, pair)
@@ -74,7 +77,7 @@ def _comparable(candidate: Candidate, text: str) -> str:
 
 
 def _is_prose(text: str) -> bool:
-    """Return whether the text has enough letters, and at least 3 and half of its words lower case.
+    """Return whether the text has enough letters, and at least 3 and most of its words lower case.
 
     Scripts without case count letters alone.
     """
@@ -82,4 +85,4 @@ def _is_prose(text: str) -> bool:
         return not any(map(str.isupper, text)) and letters(text) >= _LEAST_LETTERS_UNCASED
     words = [word for word in text.split() if any(map(str.isalpha, word))]
     lower = sum(word.strip("\"'“”„«»()[],.;:!?…").isalpha() and word.islower() for word in words)
-    return letters(text) >= _LEAST_LETTERS and lower >= max(_LEAST_WORDS, len(words) / 2)
+    return letters(text) >= _LEAST_LETTERS and lower >= _LEAST_WORDS and 2 * lower > len(words)

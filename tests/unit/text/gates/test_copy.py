@@ -44,6 +44,7 @@ def test_a_copied_japanese_sentence_is_a_defect() -> None:
         "git stash push --include-untracked",
         "https://example.com/a/very/long/path/to/something",
         "Save file",
+        "SELECT name, price FROM products WHERE price > 100 ORDER BY name;",
     ],
 )
 def test_names_codes_and_labels_may_be_copied(text: str) -> None:
@@ -117,3 +118,19 @@ def test_a_hostile_text_takes_linear_time(unit: str) -> None:
     started = time.process_time()
     found(Candidate(text, text[1:], "de", "en", protected=tuple("abcdefgh")))
     assert time.process_time() - started < LINEAR_S
+
+
+@pytest.mark.parametrize(("source_lang", "slight"), [("en", False), (None, True)])
+def test_a_clause_of_the_source_in_the_answer_is_a_defect(
+    source_lang: str | None, slight: bool
+) -> None:
+    answer = "Die Sitzung beginnt um neun. The meeting begins at nine in the large room."
+    defect = found(Candidate(SENTENCE, answer, "de", source_lang))
+    assert defect is not None
+    assert defect.slight == slight
+
+
+def test_a_clause_of_a_relative_in_the_answer_is_no_defect() -> None:
+    source = "Møtet begynner klokken ni i den store salen i andre etasje av bygningen."
+    answer = "Mødet begynner klokken ni i den store salen på anden sal i bygningen i dag."
+    assert found(Candidate(source, answer, "da", "nb")) is None
