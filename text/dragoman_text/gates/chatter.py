@@ -12,12 +12,13 @@ from typing import Final
 
 from dragoman_text.gates import languages, replies
 from dragoman_text.gates.defect import Defect, listed
-from dragoman_text.gates.openings import MARKS, OPENING
+from dragoman_text.gates.openings import MARKS, OPENING, WRAPPER
 from dragoman_text.gates.paragraphs import count
 from dragoman_text.verdicts import Candidate
 
 _HEAD: Final = 200
 _COLON: Final = re.compile("[:：]")
+_OBJECT: Final = re.compile(r"\s*[\[{]\s*\"")
 _REASONING: Final = re.compile(r"\A\s*(?:analysis(?=[A-Z\"'“]|The\b)|thought\s*\n)")
 _ABOUT_TRANSLATION: Final = re.compile(
     "translat|tradu[czit]|überset|vertal|перев|翻|译|譯|訳|번역", re.IGNORECASE
@@ -47,7 +48,9 @@ def find(candidate: Candidate) -> Defect | None:
     source, target = candidate.source, candidate.target
     for mark in MARKS:
         if mark in target and mark not in source:
-            return Defect(f"The answer has the mark {listed([mark])} of reasoning or of a wrapper.")
+            return Defect(f"The answer has the mark {listed([mark])} of reasoning.")
+    if _is_wrapped(source, target):
+        return Defect("The answer has a wrapper around the translation.")
     if _REASONING.match(target) and not _REASONING.match(source):
         return Defect("The answer begins with reasoning.")
     if "```" in target and "```" not in source:
@@ -55,6 +58,13 @@ def find(candidate: Candidate) -> Defect | None:
     return (
         _opening(candidate) or replies.find(candidate) or _echo(candidate) or _tail(source, target)
     )
+
+
+def _is_wrapped(source: str, target: str) -> bool:
+    """Return whether tags such as `<answer>`, or JSON, surround an answer to another source."""
+    if WRAPPER.search(target) and not WRAPPER.search(source):
+        return True
+    return bool(_OBJECT.match(target)) and "{" not in source and "[" not in source
 
 
 def _opening(candidate: Candidate) -> Defect | None:

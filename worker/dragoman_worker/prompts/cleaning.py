@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import islice
 from typing import Final
 
-from dragoman_text.gates.openings import FINAL, OPENING
+from dragoman_text.gates.openings import FINAL, OPENING, THOUGHTS, WRAPPER
 from dragoman_worker.prompts import names
 
 _THOUGHT: Final = re.compile(r"\A\s*(?:<think>)?.*?</think>\s*", re.DOTALL)
 # Gemma 4 names the channel of its thoughts, which is empty where thinking is off.
 _CHANNEL: Final = re.compile(r"\A\s*(?:<\|channel>)?thought\s*\n\s*(?:<channel\|>)?\s*")
-_TARGET: Final = re.compile(r"\A\s*<target>(.*)</target>\s*\Z", re.DOTALL)
 _FENCE: Final = re.compile(
     r"\A\s*+```[\w-]*+[ \t]*+\n(.*?)\n?+(?<![ \t])[ \t]*+```\s*+\Z", re.DOTALL
 )
@@ -46,6 +47,10 @@ def cleaned(text: str, source: str | None) -> str:
 def _without_thought(text: str, source: str | None) -> str:
     if "</think>" in text and (source is None or "think>" not in source):
         text = _THOUGHT.sub("", text, count=1)
+    for start, end in THOUGHTS:
+        thought, found, rest = text.lstrip().partition(end)
+        if found and thought.startswith(start) and (source is None or start not in source):
+            text = rest.lstrip()
     if source is None:
         return text
     for mark in FINAL:
@@ -57,11 +62,35 @@ def _without_thought(text: str, source: str | None) -> str:
 def _without_wrappers(text: str, source: str | None) -> str:
     if source is None:
         return text
-    for mark, wrapper in (("<target>", _TARGET), ("```", _FENCE)):
-        found = wrapper.match(text) if mark not in source else None
-        if found is not None and mark not in found[1]:
-            text = found[1]
-    return text
+    found = _FENCE.match(text) if "```" not in source else None
+    if found is not None and "```" not in found[1]:
+        text = found[1]
+    return _without_object(_without_tags(text.strip(), source), source)
+
+
+def _without_tags(text: str, source: str) -> str:
+    """Return what is between `<translation>` and its end tag, if they surround all of the text."""
+    found = list(islice(WRAPPER.finditer(text), 3))
+    if len(found) != 2 or found[0].start() or WRAPPER.search(source):
+        return text
+    start, end = found
+    pair = end.end() == len(text) and end[0].lower() == f"</{start[0][1:].lower()}"
+    return text[start.end() : end.start()] if pair else text
+
+
+def _without_object(text: str, source: str) -> str:
+    """Return the only value of a JSON object, if it is a string and the source is no such object.
+
+    `{"translation": "Hallo!"}`
+    """
+    if not text.startswith("{") or not text.endswith("}") or source.lstrip().startswith("{"):
+        return text
+    try:
+        values = json.loads(text, object_pairs_hook=list)
+    except (ValueError, RecursionError):
+        return text
+    only = values[0][1] if len(values) == 1 else None
+    return only if isinstance(only, str) else text
 
 
 def _without_opening(text: str, source: str | None) -> str:
