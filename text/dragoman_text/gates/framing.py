@@ -5,6 +5,7 @@ It repairs the answer instead of judging it, and only where the source leaves no
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Final
 
@@ -33,6 +34,23 @@ _QUOTES: Final = {
     "‘": "’",
     "'": "'",
 }
+_ADDED: Final = (
+    ("«", "»"),
+    ("‹", "›"),
+    ("「", "」"),
+    ("『", "』"),
+    ("(", ")"),
+    ("（", "）"),
+    ("[", "]"),
+    ("【", "】"),
+    ("<", ">"),
+    ("**", "**"),
+    ("__", "__"),
+    ("*", "*"),
+    ("_", "_"),
+)
+"""Marks that models put around a whole answer; `prompts/cleaning.py` removes usual quotes."""
+_LIST_MARK: Final = re.compile(r"(?:[-*•>]|#{1,6})[ \t]+(?=\S)")
 _MARKS: Final = "\"'“”„‟«»‹›「」『』《》〈〉‘’`"
 
 
@@ -45,12 +63,46 @@ def repaired(candidate: Candidate) -> str:
     core, wanted = target.strip(), source.strip()
     if not core or not wanted:
         return target
+    core = _unmarked(wanted, core)
     if not incomplete.looks_unfinished(candidate):
         core = _stopped(wanted, core, candidate.target_lang)
     core = _quoted(wanted, core)
     start = source[: len(source) - len(source.lstrip())]
     end = source[len(source.rstrip()) :]
     return f"{start}{core}{end}"
+
+
+def _unmarked(source: str, target: str) -> str:
+    """Remove marks around the answer, or in front of its only line, that no source has.
+
+    Only if the source begins with a letter or digit: other marks may stand for its own. Numbers
+    stay: "19. Januar" and "1. Dünya Savaşı" are right.
+    """
+    if not source[0].isalnum() or source[-1] in _MARKS or target == source:
+        return target
+    before = None
+    while before != target:
+        before = target
+        target = _without_list_mark(source, target)
+        for opening, closing in _ADDED:
+            if target.startswith(opening) and opening not in source and closing not in source:
+                target = _inside(target, opening, closing)
+    return target
+
+
+def _without_list_mark(source: str, target: str) -> str:
+    found = _LIST_MARK.match(target)
+    if found is None or "\n" in target or _LIST_MARK.match(source):
+        return target
+    return target[found.end() :]
+
+
+def _inside(target: str, opening: str, closing: str) -> str:
+    """Return what is between the marks, if they surround all of the text and are not inside."""
+    inside = target[len(opening) : len(target) - len(closing)]
+    if not target.endswith(closing) or opening in inside or closing in inside:
+        return target
+    return inside.strip() or target
 
 
 def _stopped(source: str, target: str, tag: str) -> str:

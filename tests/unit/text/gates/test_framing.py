@@ -54,12 +54,29 @@ def test_the_ends_are_repaired(source: str, answer: str, language: str, expected
         ("Chapter 3.", "Kapitel 3", "de"),
         ('"Yes" or "no"', "Ja", "de"),
         ('"Yes"', "„Ja“", "de"),
+        ("Yes (no)", "(Ja, nein)", "de"),
+        ("- Yes", "- Ja", "de"),
+        ('"Yes," he said', "- Ja", "fr"),
+        ("January 19th", "19. Januar", "de"),
+        ("Yes\nNo", "- Ja\n- Nein", "de"),
+        ("Yes", "(Ja) (doch)", "de"),
         ("", "Hallo", "de"),
         ("Hello", "", "de"),
     ],
 )
 def test_what_is_in_doubt_stays(source: str, answer: str, language: str) -> None:
     assert repaired(source, answer, language) == answer
+
+
+@pytest.mark.parametrize(
+    "around",
+    ["«{}»", "「{}」", "({})", "[{}]", "**{}**", "__{}__", "<{}>", "- {}", "# {}", "> {}"],
+)
+def test_marks_around_an_answer_are_removed(around: str) -> None:
+    assert repaired("It is late", around.format("Es ist spät"), "de") == "Es ist spät"
+    assert repaired(around.format("It is late"), around.format("Es ist spät"), "de") == (
+        around.format("Es ist spät")
+    )
 
 
 @given(source=st.text(max_size=60), answer=st.text(max_size=60))
