@@ -23,7 +23,7 @@ GRID = {"light": "#d9dde4", "dark": "#3a3f4b"}
 HARD, SLIGHT = {"light": "#0b6e4f", "dark": "#3fbf95"}, {"light": "#8d99ae", "dark": "#8d99ae"}
 ORDER = (
     "placeholders tags structure loop copy language script length incomplete chatter control "
-    "paragraphs verbatim numbers blank"
+    "garbled paragraphs verbatim numbers blank"
 )
 
 

@@ -18,6 +18,7 @@ REASONS: Final[Mapping[str, str]] = {
     "incomplete": "its end may be missing",
     "chatter": "the model added an introduction, a note or a refusal",
     "control": "it has characters that do not belong into a text",
+    "garbled": "its characters are damaged: escapes, a wrong encoding or lost blanks",
     "paragraphs": "it has another number of paragraphs",
     "glossary": "a term of the glossary is missing",
     "max_chars": "it is longer than its place allows",

@@ -1,4 +1,4 @@
-"""Gate `control`: the answer has control tokens or characters that the source does not have."""
+"""Gate `control`: the answer has control tokens, hidden characters or gaps, and the source none."""
 
 from __future__ import annotations
 
@@ -23,6 +23,13 @@ _CHARACTER: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2581\ufeff\ufff9-\ufffd\ue000-\uf8ff"
     "\ufdd0-\ufdef\ufffe\uffff\U000f0000-\U0010ffff]"
 )
+# Tags, but those of a flag; variation selectors of old ideographs; fillers and operators that
+# nobody sees.
+_HIDDEN: Final = re.compile(
+    "(?<![\U0001f3f4\U000e0020-\U000e007f])[\U000e0000-\U000e007f]|[\U000e0080-\U000e01ef]"
+    "|[\u2061-\u2064\u206a-\u206f\u115f\u1160\u3164\uffa0]"
+)
+_LINE_BREAKS: Final = re.compile(r"\n(?:[^\S\n]*+\n){9,}+")
 _BIDI: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _RIGHT_TO_LEFT: Final = frozenset({"Arab", "Hebr", "Thaa", "Syrc", "Nkoo", "Adlm"})
 
@@ -32,9 +39,11 @@ def find(candidate: Candidate) -> Defect | None:
 
     Marks of direction are usual in right-to-left scripts.
     """
-    for pattern in (_TOKEN, _CHARACTER):
+    for pattern in (_TOKEN, _CHARACTER, _HIDDEN):
         if new := _new(pattern, candidate):
             return Defect(f"The answer has {listed([*map(_visible, new)])}.")
+    if _LINE_BREAKS.search(candidate.target) and not _LINE_BREAKS.search(candidate.source):
+        return Defect("The answer has a gap of empty lines.")
     if languages.script(candidate.target_lang) in _RIGHT_TO_LEFT:
         return None
     new = _new(_BIDI, candidate)

@@ -32,6 +32,7 @@ _SENTENCES: Final = {
     "blank": "Write the translation in words.",
     "chatter": "Reply with the translation alone, without introduction, notes or quotation marks.",
     "control": "Write plain text, without special tokens.",
+    "garbled": "Write whole words with blanks between them, and plain characters, not escapes.",
     "max_chars": "Use at most {max_chars} characters.",
     "glossary": "{terms}",
 }
