@@ -30,6 +30,8 @@ class Candidate:
     """Those of `do_not_translate`: they count only as whole words, "Go" not in "Good"."""
     terms: tuple[Term, ...] = ()
     """Glossary entries that occur in the source."""
+    prompt: tuple[str, ...] = ()
+    """What the model read besides the source: the frame's lines, the context, instructions."""
     max_chars: int | None = None
     joined: bool = False
     """Whether it is an item joined from pieces judged before: only `max_chars`, `paragraphs`,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from dragoman_text.gates import languages, replies
+from dragoman_text.gates import languages, leaks, replies
 from dragoman_text.gates.defect import Defect, listed
 from dragoman_text.gates.openings import MARKS, OPENING, WRAPPER
 from dragoman_text.gates.paragraphs import count
@@ -56,7 +56,11 @@ def find(candidate: Candidate) -> Defect | None:
     if "```" in target and "```" not in source:
         return Defect("The answer has a code fence that the source does not have.")
     return (
-        _opening(candidate) or replies.find(candidate) or _echo(candidate) or _tail(source, target)
+        leaks.find(candidate)
+        or _opening(candidate)
+        or replies.find(candidate)
+        or _echo(candidate)
+        or _tail(source, target)
     )
 
 

@@ -250,6 +250,7 @@ def _candidate(plan: Plan, item: PlannedItem, unit: Unit, text: str) -> Candidat
         protected=unit.protected,
         words=plan.words(unit),
         terms=unit.terms,
+        prompt=plan.prompted(item),
         max_chars=item.unit_max_chars,
     )
 

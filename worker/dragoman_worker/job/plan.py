@@ -14,6 +14,7 @@ from dragoman_worker.job.terms import JobTerms
 from dragoman_worker.memory.in_flight import Flight
 from dragoman_worker.ports import Decoding, Remembered
 from dragoman_worker.prompts.base import Profile
+from dragoman_worker.prompts.wording import wording
 from dragoman_worker.quality.joining import Piece, join
 
 
@@ -190,6 +191,12 @@ class Plan:
     def words(self, unit: Unit) -> tuple[str, ...]:
         """Return the words of `do_not_translate` that occur in the unit's source."""
         return tuple(word for word in self.job.do_not_translate or () if word in unit.protected)
+
+    def prompted(self, item: PlannedItem) -> tuple[str, ...]:
+        """Return what the model reads besides the item's text, in lines of the prompt."""
+        given = (self.job.context, item.item.context, *(self.job.instructions or ()))
+        frame = wording(self.profile, self.target_lang, item.source_lang)
+        return (*frame, *filter(None, given))
 
     @property
     def units(self) -> list[Unit]:

@@ -59,6 +59,17 @@ async def only(core: Core, text: Any, **fields: Any) -> ItemResult:
 # --- verdicts -------------------------------------------------------------------------------------
 
 
+async def test_the_judge_knows_what_the_model_read_besides_the_text() -> None:
+    seen: list[Candidate] = []
+
+    def note(candidate: Candidate) -> Sequence[Finding]:
+        seen.append(candidate)
+        return []
+
+    await only(judged(note), "Hello", context="A letter to the tenants of a house.")
+    assert "A letter to the tenants of a house." in seen[0].prompt
+
+
 async def test_an_answer_without_findings_is_ok() -> None:
     item = await only(judged(lambda _: []), "one")
     assert (item.text, item.quality, item.checks, item.warnings) == ("ONE", "ok", {}, [])
