@@ -22,8 +22,11 @@ _ANY_ESCAPE: Final = re.compile(r"&#?\w{2,8};|\\u[0-9a-fA-F]{4}")
 _REST: Final = "\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"
 _MARKS: Final = "«»“”„‘’‚‹›…–—•°ºª´¨·\u00a0"
 """Those that may stand behind a capital letter anyway: "CAFÉ»"."""
+_BEGINS: Final = re.compile(rf"[Â-ðРС][{_REST}Ђ-џҐґ№]")
+"""Most texts have no such pair, and are read only once."""
 _MOJIBAKE: Final = re.compile(
     rf"[ÂÃ](?![{_MARKS}])[{_REST}]|Â[»«\u00a0°](?=\s|\w)|â€[{_REST}]?"
+    rf"|(?<=[a-z])[Â-ß][{_REST}]|[Ä-ß](?![{_MARKS}ƒŠŒŽšœžŸ])[{_REST}](?=[a-z])"
     rf"|(?:[Ä-ß](?![{_MARKS}])[{_REST}]){{2}}|(?:[à-ï](?![{_MARKS}])[{_REST}]{{2}}){{2}}"
     rf"|ðŸ[{_REST}]"
     "|(?:[РС][Ђ-ЏђѓљњќћџЎўЈҐЁЄЇІіґёєјЅѕї№‚„…†‡€‰‹‘’“”•–—™›\u00a0-\u00bf]){3}"
@@ -33,9 +36,10 @@ _UNSPACED: Final = frozenset(
     {"Hans", "Hant", "Hani", "Jpan", "Thai", "Laoo", "Khmr", "Mymr", "Tibt"}
 )
 _BREAK: Final = re.compile(r"[\s\-‐‑–—/\\|.,;:!?…·&+=_*()\[\]{}<>«»“”„\"\d။၊،؛؟।۔።፣]+")
-_LONGEST_WORD: Final = 40
-_LONGEST_SYLLABLES: Final = 20
-"""Letters of a word, in Korean and Ethiopic, whose letters are syllables; compounds are shorter."""
+_LONGEST_WORD: Final = 36
+_LONGEST_IN: Final = {"Kore": 16, "Ethi": 18, "Hebr": 16, "Arab": 22, "Taml": 45, "Mlym": 45}
+"""Letters of the longest words but errors, and in scripts that write fewer or more of them."""
+_SHORT_WORD: Final = 16
 _LEAST_WORDS: Final = 5
 _LEAST_LETTERS: Final = 12
 
@@ -46,22 +50,24 @@ def find(candidate: Candidate) -> Defect | None:
     escape = _ESCAPE.search(target)
     if escape is not None and not _ANY_ESCAPE.search(source):
         return Defect(f"The answer has the escape {listed([escape[0]])}.")
-    if not target.isascii() and _MOJIBAKE.search(target) and not _MOJIBAKE.search(source):
+    if _is_misread(target) and not _is_misread(source):
         return Defect("The answer was read in another encoding than it was written in.")
-    if languages.script(candidate.target_lang) in _UNSPACED:
-        return None
-    return _blanks(prose(source), prose(target), candidate.target_lang)
+    return _blanks(prose(source), prose(target), languages.script(candidate.target_lang))
 
 
-def _blanks(source: str, target: str, tag: str) -> Defect | None:
+def _is_misread(text: str) -> bool:
+    if text.isascii() or _BEGINS.search(text) is None:
+        return False
+    return _MOJIBAKE.search(text) is not None
+
+
+def _blanks(source: str, target: str, script: str | None) -> Defect | None:
     words, expected = target.split(), source.split()
     if len(words) >= _LEAST_LETTERS and _are_letters(words) and not _are_letters(expected):
         return Defect("The answer has its words taken apart into letters.")
-    if not words or max(map(len, words)) < _LONGEST_SYLLABLES:
+    if script in _UNSPACED or not words or max(map(len, words)) < _SHORT_WORD:
         return None
-    syllables = languages.script(tag) in {"Kore", "Ethi"}
-    longest = _longest(target)
-    most = _LONGEST_SYLLABLES if syllables else _LONGEST_WORD
+    longest, most = _longest(target), _LONGEST_IN.get(script or "", _LONGEST_WORD)
     few = len(expected) >= _LEAST_WORDS and 4 * len(words) <= len(expected)
     if (longest > most or (few and 2 * longest > most)) and longest > 2 * _longest(source):
         return Defect("The answer has words without blanks between them.")

@@ -34,6 +34,9 @@ def is_found(source: str, answer: str, target: str = "de") -> bool:
         ("Договор был подписан".encode().decode("cp1251", errors="replace"), "ru"),
         ("Договор был подписан".encode().decode("latin-1"), "ru"),
         ("契約は朝に署名されました。".encode().decode("latin-1"), "ja"),
+        ("VocÃª pode, IndonesiÃ«, moÅ¼e", "pt"),
+        ("Å‚Ä…cznoÅ›Ä‡", "pl"),
+        ("契 約 は 朝 に 署 名 さ れ ま し た", "ja"),
         ("Gut 👍".encode().decode("cp1252", errors="replace"), "de"),
     ],
 )
