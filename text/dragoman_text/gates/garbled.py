@@ -38,7 +38,8 @@ _UNSPACED: Final = frozenset(
 _BREAK: Final = re.compile(r"[\s\-‐‑–—/\\|.,;:!?…·&+=_*()\[\]{}<>«»“”„\"\d။၊،؛؟।۔።፣]+")
 _LONGEST_WORD: Final = 36
 _LONGEST_IN: Final = {"Kore": 16, "Ethi": 18, "Hebr": 16, "Arab": 22, "Taml": 45, "Mlym": 45}
-"""Letters of the longest words but errors, and in scripts that write fewer or more of them."""
+_LONGEST_OF: Final = {"de": 42, "nl": 42, "fi": 42, "ug": 36}
+"""Letters of the longest words: of most languages, of scripts with fewer or more, of compounds."""
 _SHORT_WORD: Final = 16
 _LEAST_WORDS: Final = 5
 _LEAST_LETTERS: Final = 12
@@ -52,7 +53,7 @@ def find(candidate: Candidate) -> Defect | None:
         return Defect(f"The answer has the escape {listed([escape[0]])}.")
     if _is_misread(target) and not _is_misread(source):
         return Defect("The answer was read in another encoding than it was written in.")
-    return _blanks(prose(source), prose(target), languages.script(candidate.target_lang))
+    return _blanks(prose(source), prose(target), candidate.target_lang)
 
 
 def _is_misread(text: str) -> bool:
@@ -61,13 +62,15 @@ def _is_misread(text: str) -> bool:
     return _MOJIBAKE.search(text) is not None
 
 
-def _blanks(source: str, target: str, script: str | None) -> Defect | None:
+def _blanks(source: str, target: str, tag: str) -> Defect | None:
     words, expected = target.split(), source.split()
     if len(words) >= _LEAST_LETTERS and _are_letters(words) and not _are_letters(expected):
         return Defect("The answer has its words taken apart into letters.")
+    script = languages.script(tag)
     if script in _UNSPACED or not words or max(map(len, words)) < _SHORT_WORD:
         return None
-    longest, most = _longest(target), _LONGEST_IN.get(script or "", _LONGEST_WORD)
+    most = _LONGEST_OF.get(languages.base(tag), _LONGEST_IN.get(script or "", _LONGEST_WORD))
+    longest = _longest(target)
     few = len(expected) >= _LEAST_WORDS and 4 * len(words) <= len(expected)
     if (longest > most or (few and 2 * longest > most)) and longest > 2 * _longest(source):
         return Defect("The answer has words without blanks between them.")

@@ -36,6 +36,10 @@ _QUOTE: Final = re.compile("[\"“„«「『‘'”]")
 
 _LABEL: Final = re.compile(r"\W{0,4}[^\W\d][^:：\n]{0,29}[:：]")
 _DENIES: Final = frozenset({"sorry", "cannot"})
+_WEIGHTY: Final = frozenset({"sorry", "cannot", "translate", "ai"})
+_ENDINGS: Final = frozenset({"offer", "note", "translate"})
+_SURE: Final = frozenset({"sure"})
+_MANY: Final = 4
 _TASK: Final = frozenset({"text", "help", "translate"})
 _BEHIND: Final = frozenset({"offer", "note", "translate", "help", "text"})
 _SHORT_LEAD: Final = 45
@@ -89,20 +93,25 @@ class _Reply:
             source = f"{source[:_SOURCE]}\n{source[-_SOURCE:]}"
         return reply_words.said_by_source(source, self.candidate.source_lang, broadly=broadly)
 
-    def new(self, part: str) -> dict[str, int]:
-        """Return what the part says, and the source does not at all, and with how many words."""
+    def new(self, part: str, any_of: frozenset[str] = frozenset()) -> dict[str, int]:
+        """Return what the part says, and the source does not at all, and with how many words.
+
+        Nothing if it says little and none of `any_of`: then the source need not be read.
+        """
         said = reply_words.said(reply_words.normal(part), self.candidate.target_lang)
-        if not said:
-            return said
+        if len(said) < _MANY and any_of.isdisjoint(said):
+            return {}
         known = set(self._of_source(broadly=True))
-        if known & _DENIES:
+        if "sorry" in known:
             known |= _DENIES
         return {meaning: times for meaning, times in said.items() if meaning not in known}
 
-    def more(self, part: str) -> Counter[str]:
-        """Return what the part says with more words than the source."""
+    def more(self, part: str, any_of: frozenset[str] | None = None) -> Counter[str]:
+        """Return what the part says with more words than the source; as `new`."""
         said = reply_words.said(reply_words.normal(part), self.candidate.target_lang)
-        return said - self._of_source(broadly=False) if said else said
+        if not said or (any_of is not None and any_of.isdisjoint(said)):
+            return Counter()
+        return said - self._of_source(broadly=False)
 
     def gains(self, mark: re.Pattern[str], part: str) -> bool:
         """Return whether the part has such a mark, and the source none."""
@@ -116,17 +125,17 @@ def _lines(text: str) -> list[str]:
 def _instead(reply: _Reply) -> Defect | None:
     """Return a defect for a refusal, or a text about the task, at the beginning."""
     head = reply.answer[:_HEAD]
-    new = reply.new(head)
+    new = reply.new(head, _WEIGHTY)
     if not new:
         return None
     denies, task = new.keys() & _DENIES, new.keys() & _TASK
-    if (denies and (task or "ai" in new)) or len(denies) > 1 or ("ai" in new and len(task) > 1):
+    if (denies and (task or "ai" in new)) or len(denies) > 1 or ("ai" in new and task):
         sure = len(new) > 2 or sum(new.values()) > 3 or "sorry" in new or _unlike(reply)
         return Defect("The answer refuses to translate.", slight=not sure)
     if "translate" in new:
         slight = len(new) < 2 and new["translate"] < 2 and not _odd(reply, head)
         return Defect("The answer speaks about the translation.", slight=slight)
-    if len(new) > 3:
+    if len(new) >= _MANY:
         return Defect("The answer speaks to whoever asked for the translation.")
     return None
 
@@ -142,11 +151,13 @@ def _odd(reply: _Reply, part: str) -> bool:
         reply.gains(mark, part) for mark in (_COLON, _QUESTION, _OPENING_BRACKET)
     ):
         return True
-    return _long(reply) or length.ratio(reply.candidate)[0] < 0.5
+    return _long(reply) or (
+        len(reply.source) > _SHORT_SOURCE and length.ratio(reply.candidate)[0] < 0.5
+    )
 
 
 def _long(reply: _Reply) -> bool:
-    return length.ratio(reply.candidate)[0] > 1.6
+    return len(reply.answer) > _SHORT_LEAD and length.ratio(reply.candidate)[0] > 1.6
 
 
 def _before(reply: _Reply) -> Defect | None:
@@ -180,8 +191,10 @@ def _introduces(reply: _Reply, lead: str, rest: str) -> bool:
     more = reply.more(lead)
     if "translate" in more:
         return True
-    if len(lead) > _SHORT_LEAD or (
-        len(lead) > _LABEL_LENGTH and _QUOTE.match(rest) and _QUOTE.search(reply.source)
+    if (
+        len(lead) > _SHORT_LEAD
+        or "(" in lead
+        or (len(lead) > _LABEL_LENGTH and _QUOTE.match(rest) and _QUOTE.search(reply.source))
     ):
         return False
     return len(more) > 1 or "here" in reply.more(_bytes(lead, _LABEL_LENGTH))
@@ -198,13 +211,13 @@ def _agrees(reply: _Reply, lead: str, mark: str) -> bool:
         return False
     if mark in "!！":
         return "sure" in reply.more(lead)
-    return reply.more_sentences and "sure" in reply.new(lead)
+    return reply.more_sentences and "sure" in reply.new(lead, _SURE)
 
 
 def _behind(reply: _Reply) -> Defect | None:
     """Return a defect for a note, an offer or a question behind the translation."""
     last = _last_part(reply)
-    more = reply.more(last) if last else None
+    more = reply.more(last, _ENDINGS) if last else None
     if not last or not more:
         return None
     asks = reply.gains(_QUESTION, last) or reply.gains(_EXCLAMATION, last)
@@ -239,7 +252,7 @@ def _around(reply: _Reply) -> Defect | None:
     if reply.added_lines <= 0 or "\n" in reply.source:
         return None
     first, last = reply.lines[0], reply.lines[-1]
-    if first.endswith((":", "：")) and not reply.source.endswith((":", "：")):
+    if first.endswith((":", "：")) and not _COLON.search(reply.source):
         return Defect("The answer begins with an introduction.")
     if _BRACKETS.fullmatch(last) and not _BRACKETS.search(reply.source):
         return Defect("The answer ends with a note.")
