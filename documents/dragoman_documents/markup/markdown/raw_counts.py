@@ -42,8 +42,7 @@ _OPTION: Final = re.compile(rb"\n[ \t>]*:([\w\-]+):[ ]")
 """A line of options or fields; a line alone may begin with an emoji."""
 _SPELLED: Final = re.compile(rb"\\[!-/:-@\[-`{-~]|&#?[0-9A-Za-z]{1,31};")
 _LABELED: Final = re.compile(rb"\]\[([^\[\]]+)\]|\[([^\[\]]*)\]\[\]")
-_SHORT: Final = re.compile(rb"(?<!\])(?!(?<=\A\n)\[[^\[\]]*\]:)\[([^\[\]^@][^\[\]]*)\](?![(\[])")
-"""A label alone, but not as in the definition of a link; that interrupts no paragraph."""
+_SHORT: Final = re.compile(rb"(?<!\])\[([^\[\]^@][^\[\]]*)\](?![(\[])")
 DEFINED: Final = re.compile(rb"(?m)^[ \t>]*(?:(?:[-*+]|[0-9]+[.)])[ \t]+)*\[([^\[\]\n]+)\]:")
 
 

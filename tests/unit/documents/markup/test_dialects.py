@@ -362,6 +362,7 @@ def test_a_line_break_is_never_a_hard_one_or_the_end_of_another_block(
         ("quarto", "[b]{.x} c\n\n[b]: u\n", ["<g1>b</g1> c"]),
         # a label in front of a colon is one
         (None, "See the [b\nc]:\n\n[b c]: u\n", ["See the <g1>b c</g1>:"]),
+        (None, "- [b]: see it\n  [c](u)\n\n[b]: u\n", ["<g1>b</g1>: see it <g2>c</g2>"]),
         # no bracket begins a formula, no colon an emoji
         (None, "[x] a_b\\](\n", ["[x] a_b]("]),
         (None, "明:s:http://eï\n", ["明:s:<x1/>ï"]),
