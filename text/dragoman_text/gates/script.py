@@ -41,22 +41,23 @@ def find(candidate: Candidate, detect: Detect) -> Defect | None:
     if expected in _HAN and (other := _other_han(text, expected)):
         return other
     own = scripts.of_writing(expected)
-    if not own or (text.isascii() and "Latn" in own):
+    allowed = _letters(own, languages.script(given) if given else None)
+    if not own or not allowed.other.search(text):
         return None
-    return _other_script(candidate, text, own, detect) or _stray(candidate, text, own)
+    return _other_script(candidate, text, allowed, detect) or _stray(candidate, text, allowed)
 
 
 # --- the whole answer -----------------------------------------------------------------------------
 
 
 def _other_script(
-    candidate: Candidate, text: str, own: frozenset[str], detect: Detect
+    candidate: Candidate, text: str, allowed: _Letters, detect: Detect
 ) -> Defect | None:
     """Return a defect if less than a tenth of the letters are of the script.
 
     Rests where all other words stand in the source, as names and code do, and it is no copy.
     """
-    text, native = text[:_CHARACTERS_READ], scripts.runs(own)
+    text, native = text[:_CHARACTERS_READ], allowed.native
     number = sum(map(len, native.findall(text)))
     if number >= _LEAST_SHARE * len(text):
         return None
@@ -107,6 +108,8 @@ class _Letters:
     """Patterns of the letters that the words of an answer may have, and may not."""
 
     native: re.Pattern[str]
+    other: re.Pattern[str]
+    """All that are not native."""
     given: re.Pattern[str]
     """Letters of the source's language, which may stand alone as names do."""
     foreign: re.Pattern[str]
@@ -143,6 +146,7 @@ def _letters(own: frozenset[str], given: str | None) -> _Letters:
     apart = foreign if own.isdisjoint(tight) else foreign & tight
     return _Letters(
         native=scripts.runs(own),
+        other=scripts.runs(scripts.others(own)),
         given=scripts.runs(scripts.of_writing(given)),
         foreign=scripts.runs(foreign),
         apart=scripts.runs(apart),
@@ -159,14 +163,12 @@ def _alike(own: frozenset[str]) -> re.Pattern[str]:
     )
 
 
-def _stray(candidate: Candidate, text: str, own: frozenset[str]) -> Defect | None:
+def _stray(candidate: Candidate, text: str, allowed: _Letters) -> Defect | None:
     """Return a defect if a word has letters that neither language uses and the source lacks.
 
     A word that the source has too is as it should be. A letter that looks like the right one is
     slight: people type it.
     """
-    given = candidate.source_lang
-    allowed = _letters(own, languages.script(given) if given else None)
     if not (allowed.foreign.search(text) or allowed.alike.search(text)):
         return None
     kept, words, mixed = set(candidate.source), set(candidate.source.split()), None

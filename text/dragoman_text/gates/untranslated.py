@@ -34,7 +34,8 @@ def source_words(candidate: Candidate) -> str | None:
     Of a source without blanks, 16 letters. What the answer has in quotation marks is quoted.
     """
     source, answer = (_kept_out(candidate, each) for each in (candidate.source, candidate.target))
-    return _shared_words(source, answer) or _shared_letters(source, answer)
+    found = _shared_words(source, answer)
+    return found if found or source.isascii() else _shared_letters(source, answer)
 
 
 def _kept_out(candidate: Candidate, text: str) -> str:

@@ -26,7 +26,7 @@ WARMER: Final = 0.2
 MOST_PIECES: Final = 256
 """Requests that one remedy may make of a text; a text of more pieces is asked for whole."""
 _SPAN_GATES: Final = frozenset({"placeholders", "tags"})
-_COPY_GATES: Final = frozenset({"copy", "language"})
+_COPY_GATES: Final = frozenset({"copy", "language", "script"})
 AS_IT_IS, TOKENS, SENTENCES, PIECES = range(4)
 _RUNG_NAMES: Final[tuple[Name, ...]] = ("native", "tokens", "sentences", "pieces")
 
