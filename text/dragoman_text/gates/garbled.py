@@ -48,7 +48,7 @@ _LEAST_LETTERS: Final = 12
 def find(candidate: Candidate) -> Defect | None:
     """Return a defect if escapes, another encoding or lost blanks damage the answer."""
     source, target = candidate.source, candidate.target
-    escape = _ESCAPE.search(target)
+    escape = _ESCAPE.search(target) if "&" in target or "\\" in target else None
     if escape is not None and not _ANY_ESCAPE.search(source):
         return Defect(f"The answer has the escape {listed([escape[0]])}.")
     if _is_misread(target) and not _is_misread(source):

@@ -93,12 +93,21 @@ class _Reply:
             source = f"{source[:_SOURCE]}\n{source[-_SOURCE:]}"
         return reply_words.said_by_source(source, self.candidate.source_lang, broadly=broadly)
 
+    @cached_property
+    def said_at_first(self) -> Counter[str]:
+        """What the beginning says."""
+        return self.said(self.answer[:_HEAD])
+
+    def said(self, part: str) -> Counter[str]:
+        """Return what a part of the answer says."""
+        return reply_words.said(reply_words.normal(part), self.candidate.target_lang)
+
     def new(self, part: str, any_of: frozenset[str] = frozenset()) -> dict[str, int]:
         """Return what the part says, and the source does not at all, and with how many words.
 
         Nothing if it says little and none of `any_of`: then the source need not be read.
         """
-        said = reply_words.said(reply_words.normal(part), self.candidate.target_lang)
+        said = self.said(part)
         if len(said) < _MANY and any_of.isdisjoint(said):
             return {}
         known = set(self._of_source(broadly=True))
@@ -108,7 +117,7 @@ class _Reply:
 
     def more(self, part: str, any_of: frozenset[str] | None = None) -> Counter[str]:
         """Return what the part says with more words than the source; as `new`."""
-        said = reply_words.said(reply_words.normal(part), self.candidate.target_lang)
+        said = self.said(part)
         if not said or (any_of is not None and any_of.isdisjoint(said)):
             return Counter()
         return said - self._of_source(broadly=False)
@@ -124,10 +133,11 @@ def _lines(text: str) -> list[str]:
 
 def _instead(reply: _Reply) -> Defect | None:
     """Return a defect for a refusal, or a text about the task, at the beginning."""
+    said = reply.said_at_first
+    if len(said) < _MANY and _WEIGHTY.isdisjoint(said):
+        return None
     head = reply.answer[:_HEAD]
     new = reply.new(head, _WEIGHTY)
-    if not new:
-        return None
     denies, task = new.keys() & _DENIES, new.keys() & _TASK
     if (denies and (task or "ai" in new)) or len(denies) > 1 or ("ai" in new and task):
         sure = len(new) > 2 or sum(new.values()) > 3 or "sorry" in new or _unlike(reply)
@@ -216,6 +226,8 @@ def _agrees(reply: _Reply, lead: str, mark: str) -> bool:
 
 def _behind(reply: _Reply) -> Defect | None:
     """Return a defect for a note, an offer or a question behind the translation."""
+    if len(reply.answer) <= _HEAD and _ENDINGS.isdisjoint(reply.said_at_first):
+        return None
     last = _last_part(reply)
     more = reply.more(last, _ENDINGS) if last else None
     if not last or not more:
