@@ -19,6 +19,10 @@ from dragoman_text.verdicts import Candidate
 _HEAD: Final = 200
 _COLON: Final = re.compile("[:：]")
 _OBJECT: Final = re.compile(r"\s*[\[{]\s*\"")
+_TAG: Final = re.compile(
+    r"\s*(?:<[A-Za-z_][\w:-]{0,30}>|\[/?[A-Z_]{3,30}\]"
+    r"|[◁<\[]\|?[\w: ]{0,20}(?:think|thought|reason)|\\(?:boxed|text)\{)"
+)
 _REASONING: Final = re.compile(r"\A\s*(?:analysis(?=[A-Z\"'“]|The\b)|thought\s*\n)")
 _ABOUT_TRANSLATION: Final = re.compile(
     "translat|tradu[czit]|überset|vertal|перев|翻|译|譯|訳|번역", re.IGNORECASE
@@ -67,6 +71,8 @@ def find(candidate: Candidate) -> Defect | None:
 def _is_wrapped(source: str, target: str) -> bool:
     """Return whether tags such as `<answer>`, or JSON, surround an answer to another source."""
     if WRAPPER.search(target) and not WRAPPER.search(source):
+        return True
+    if _TAG.match(target) and "<" not in source and "[" not in source:
         return True
     return bool(_OBJECT.match(target)) and "{" not in source and "[" not in source
 

@@ -44,13 +44,22 @@ _ADDED: Final = (
     ("[", "]"),
     ("【", "】"),
     ("<", ">"),
+    ("《", "》"),
+    ("〈", "〉"),
+    ("{", "}"),
+    ("***", "***"),
     ("**", "**"),
+    ("~~", "~~"),
+    ("==", "=="),
+    ("``", "``"),
+    ("`", "`"),
+    ("|", "|"),
     ("__", "__"),
     ("*", "*"),
     ("_", "_"),
 )
 """Marks that models put around a whole answer; `prompts/cleaning.py` removes usual quotes."""
-_LIST_MARK: Final = re.compile(r"(?:[-*•>]|#{1,6})[ \t]+(?=\S)")
+_LIST_MARK: Final = re.compile(r"(?:[-*•>–‣▪●◦·→+]|#{1,6})[ \t]+(?=\S)")
 _MARKS: Final = "\"'“”„‟«»‹›「」『』《》〈〉‘’`"
 
 

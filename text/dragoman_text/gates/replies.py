@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from dragoman_text.gates import length, reply_words, sentence_ends
+from dragoman_text.gates import languages, length, reply_words, sentence_ends
 from dragoman_text.gates.defect import Defect
 from dragoman_text.verdicts import Candidate
 
@@ -40,10 +40,11 @@ _WEIGHTY: Final = frozenset({"sorry", "cannot", "translate", "ai"})
 _ENDINGS: Final = frozenset({"offer", "note", "translate"})
 _SURE: Final = frozenset({"sure"})
 _MANY: Final = 4
+_TALKS: Final = 3
 _TASK: Final = frozenset({"text", "help", "translate"})
 _BEHIND: Final = frozenset({"offer", "note", "translate", "help", "text"})
 _SHORT_LEAD: Final = 45
-_SHORT_SENTENCE: Final = 20
+_SHORT_SENTENCE: Final = 26
 _SHORT_SOURCE: Final = 60
 _LABEL_LENGTH: Final = 12
 
@@ -134,10 +135,10 @@ def _lines(text: str) -> list[str]:
 def _instead(reply: _Reply) -> Defect | None:
     """Return a defect for a refusal, or a text about the task, at the beginning."""
     said = reply.said_at_first
-    if len(said) < _MANY and _WEIGHTY.isdisjoint(said):
+    if len(said) < _MANY and _WEIGHTY.isdisjoint(said) and said["text"] + said["help"] < _TALKS:
         return None
     head = reply.answer[:_HEAD]
-    new = reply.new(head, _WEIGHTY)
+    new = reply.new(head, _WEIGHTY | _TASK)
     denies, task = new.keys() & _DENIES, new.keys() & _TASK
     if (denies and (task or "ai" in new)) or len(denies) > 1 or ("ai" in new and task):
         sure = len(new) > 2 or sum(new.values()) > 3 or "sorry" in new or _unlike(reply)
@@ -145,7 +146,7 @@ def _instead(reply: _Reply) -> Defect | None:
     if "translate" in new:
         slight = len(new) < 2 and new["translate"] < 2 and not _odd(reply, head)
         return Defect("The answer speaks about the translation.", slight=slight)
-    if len(new) >= _MANY:
+    if len(new) >= _MANY or new.get("text", 0) + new.get("help", 0) >= _TALKS:
         return Defect("The answer speaks to whoever asked for the translation.")
     return None
 
@@ -199,7 +200,7 @@ def _introduces(reply: _Reply, lead: str, rest: str) -> bool:
     if len(_COLON.findall(reply.answer)) <= len(_COLON.findall(reply.source)):
         return False
     more = reply.more(lead)
-    if "translate" in more:
+    if "translate" in more or _is_latin_label(reply, lead):
         return True
     if (
         len(lead) > _SHORT_LEAD
@@ -208,6 +209,13 @@ def _introduces(reply: _Reply, lead: str, rest: str) -> bool:
     ):
         return False
     return len(more) > 1 or "here" in reply.more(_bytes(lead, _LABEL_LENGTH))
+
+
+def _is_latin_label(reply: _Reply, lead: str) -> bool:
+    """Return whether a label of Latin letters stands before an answer in another script."""
+    if not lead.isascii() or languages.script(reply.candidate.target_lang) == "Latn":
+        return False
+    return len(lead) <= _SHORT_LEAD and lead[:-1].strip() not in reply.source and lead[0].isalpha()
 
 
 def _bytes(text: str, most: int) -> str:

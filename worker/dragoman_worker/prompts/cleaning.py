@@ -18,6 +18,7 @@ _CHANNEL: Final = re.compile(r"\A\s*(?:<\|channel>)?thought\s*\n\s*(?:<channel\|
 _FENCE: Final = re.compile(
     r"\A\s*+```[\w-]*+[ \t]*+\n(.*?)\n?+(?<![ \t])[ \t]*+```\s*+\Z", re.DOTALL
 )
+_ELEMENT: Final = re.compile(r"([<\[])([A-Za-z_][\w:-]{0,30})[>\]](.*)[<\[]/\2[>\]]", re.DOTALL)
 _LABEL: Final = re.compile(r"\A\s*([A-Z][A-Za-zøå ()]{2,30})[:：]\s*")
 _COLON: Final = re.compile("[:：]")
 _QUOTES: Final = {'"': '"', "“": "”", "„": "“", "'": "'"}
@@ -65,7 +66,8 @@ def _without_wrappers(text: str, source: str | None) -> str:
     found = _FENCE.match(text) if "```" not in source else None
     if found is not None and "```" not in found[1]:
         text = found[1]
-    return _without_object(_without_tags(text.strip(), source), source)
+    text = _without_tags(text.strip(), source)
+    return _without_object(_without_element(text, source), source)
 
 
 def _without_tags(text: str, source: str) -> str:
@@ -76,6 +78,15 @@ def _without_tags(text: str, source: str) -> str:
     start, end = found
     pair = end.end() == len(text) and end[0].lower() == f"</{start[0][1:].lower()}"
     return text[start.end() : end.start()] if pair else text
+
+
+def _without_element(text: str, source: str) -> str:
+    """Return what is in the only element of any name, if the source has no tags at all."""
+    found = _ELEMENT.fullmatch(text)
+    if found is None or found[1] in source:
+        return text
+    inside = found[3]
+    return text if found[1] in inside else inside
 
 
 def _without_object(text: str, source: str) -> str:

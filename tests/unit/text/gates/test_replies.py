@@ -76,6 +76,11 @@ def test_what_is_added_before_or_behind_the_translation_fails(answer: str) -> No
     assert found(answer, "de") == "fail"
 
 
+def test_a_label_in_latin_letters_before_another_script_fails() -> None:
+    assert found("Reply here: 合同于周一上午由双方签署，并立即生效。", "zh-Hans") == "fail"
+    assert found("Please give me the text, could you?", "en") == "fail"
+
+
 def test_a_line_more_than_the_source_has_is_reported() -> None:
     assert found("Der Vertrag wurde unterschrieben.\nEr trat in Kraft.", "de") == "slight"
 

@@ -45,6 +45,8 @@ from support.pace import LINEAR_S
         ("<thinking>Hm.</thinking>Hallo!", "Hello!", "Hallo!"),
         ("[THINK]Hm.[/THINK]\n\nHallo!", "Hello!", "Hallo!"),
         ("<seed:think>Hm.</seed:think>Hallo!", "Hello!", "Hallo!"),
+        ("<german>Hallo!</german>", "Hello!", "Hallo!"),
+        ("[TRANSLATION]\nHallo!\n[/TRANSLATION]", "Hello!", "Hallo!"),
         ("◁think▷Hm.◁/think▷Hallo!", "Hello!", "Hallo!"),
     ],
 )
@@ -71,6 +73,7 @@ def test_what_surrounds_a_translation_is_removed(written: str, source: str, expe
         ("Use `make`:\n```\nmake\n```", "Nutze `make`:\n```\nmake\n```"),
         ("<target>a</target>", "<target>b</target>"),
         ("<answer>a</answer> b", "c"),
+        ("<b>a</b>", "<b>c</b>"),
         ('{"a": "Hallo!"}', '{"a": "Hello!"}'),
         ('{"a": "Hallo!", "b": "Welt"}', "Hello!"),
         ('{"a": ["Hallo!"]}', "Hello!"),
