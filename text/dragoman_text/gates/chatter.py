@@ -72,7 +72,8 @@ def _is_wrapped(source: str, target: str) -> bool:
     """Return whether tags such as `<answer>`, or JSON, surround an answer to another source."""
     if WRAPPER.search(target) and not WRAPPER.search(source):
         return True
-    if _TAG.match(target) and "<" not in source and "[" not in source:
+    begins = source.lstrip()[:1].isalnum()
+    if begins and _TAG.match(target) and "<" not in source and "[" not in source:
         return True
     return bool(_OBJECT.match(target)) and "{" not in source and "[" not in source
 

@@ -143,12 +143,21 @@ def _instead(reply: _Reply) -> Defect | None:
     if (denies and (task or "ai" in new)) or len(denies) > 1 or ("ai" in new and task):
         sure = len(new) > 2 or sum(new.values()) > 3 or "sorry" in new or _unlike(reply)
         return Defect("The answer refuses to translate.", slight=not sure)
+    if denies and _is_short_english(reply):
+        return Defect("The answer refuses to translate.")
     if "translate" in new:
         slight = len(new) < 2 and new["translate"] < 2 and not _odd(reply, head)
         return Defect("The answer speaks about the translation.", slight=slight)
     if len(new) >= _MANY or new.get("text", 0) + new.get("help", 0) >= _TALKS:
         return Defect("The answer speaks to whoever asked for the translation.")
     return None
+
+
+def _is_short_english(reply: _Reply) -> bool:
+    """Return whether "I won't do that." is too short for a translation; English does not shrink."""
+    if languages.base(reply.candidate.target_lang) != "en" or len(reply.source) < _SHORT_SOURCE:
+        return False
+    return length.ratio(reply.candidate)[0] < 0.7
 
 
 def _unlike(reply: _Reply) -> bool:
