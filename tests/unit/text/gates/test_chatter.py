@@ -62,6 +62,24 @@ def test_what_the_source_has_as_well_is_no_defect(source: str, answer: str, targ
     assert found(source, answer, target) is None
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "**Translation:**\n\nDer Vertrag wurde am Morgen unterzeichnet.",
+        '{"translation": "Der Vertrag wurde am Morgen unterzeichnet."}',
+        "<answer>Der Vertrag wurde am Morgen unterzeichnet.</answer>",
+        "[THINK]Hm.[/THINK]Der Vertrag wurde am Morgen unterzeichnet.",
+    ],
+)
+def test_a_wrapper_is_removed_and_fails_where_it_was_not(answer: str) -> None:
+    source = "The contract was signed in the morning."
+    assert cleaned(answer, source) == "Der Vertrag wurde am Morgen unterzeichnet."
+    assert found(source, answer) is None
+    defect = chatter.find(Candidate(source, answer, "de", "en"))
+    assert defect is not None
+    assert not defect.slight
+
+
 def test_a_refusal_may_be_the_translation_of_a_refusal() -> None:
     assert found("Désolé, je ne peux pas traduire.", "I'm sorry, I can't translate.", "en") is None
 
