@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
-_OPENING: Final = re.compile(rb"(?<!\\)(?:\{\{[<%]?|\{%)")
+_OPENING: Final = re.compile(rb"\{(?:\{[<%]?|%)")
 _ENDS: Final = {b"{{": b"}}", b"{%": b"%}", b"{{<": b">}}", b"{{%": b"%}}"}
 _NAME: Final = re.compile(
     rb"\{\{?[<%]?-?[ \t\r\n]*(?P<end>/|end)?[ \t]*(?P<name>[A-Za-z][\w./\-]*)?"
@@ -51,6 +51,9 @@ def tags(
     place, missing = 0, set[bytes]()
     while (opening := _OPENING.search(text, place)) is not None:
         start = opening.start()
+        if text.endswith(b"\\", 0, start):
+            place = start + 1
+            continue
         while start >= skip[1] and skip[0] < len(text):
             skip = next(rest)
         place = opening.end()

@@ -131,16 +131,19 @@ class _Splicing:
         written: set[int] = set()
         for html in self.layout.html:
             written.update(range(html.first, html.first + len(html.page.segments)))
+        bilingual = self.bilingual
         for slot, content, spelled_whole in self._units():
-            if self.bilingual:
+            if bilingual:
                 yield self.doubling.doubled(slot, content.encode())
             else:
                 written.update(title.index for title in slot.titles)
                 yield Replacement(slot.start, slot.end, spelled_whole)
         for index, slot in enumerate(self.layout.slots):
+            if slot.unit is not None:
+                continue
             if slot.value is not None:
                 yield from self._metadata(index, slot.value)
-            elif slot.unit is None and index not in written:
+            elif index not in written:
                 yield from self._title_replacement(index, slot)
 
     def _metadata(self, index: int, value: Value) -> Iterator[Replacement[bytes]]:
@@ -220,6 +223,8 @@ class _Splicing:
 
     def _codes(self, index: int, slot: Slot) -> Sequence[InlineCode]:
         """Return the codes of a unit with their titles translated; a copy has no titles."""
+        if not slot.titles:
+            return self.segments[index].codes
         contents = [
             (title, "" if self.bilingual else self._title(title.index)) for title in slot.titles
         ]

@@ -91,12 +91,11 @@ def parsed(source: bytes) -> list[Parsed]:
     single = reader.single
     event: Any
     for event, place in _MARKDOWN.events_with_range(source.decode()):
-        start, end = place["start"], place["end"]
         if type(event) is str:
-            reader.border(event, start, end)
+            reader.border(event, place["start"], place["end"])
         else:
             name, value = event.popitem()
-            read.get(name, single)(value, start, end)
+            read.get(name, single)(value, place["start"], place["end"])
     reader.flush()
     return reader.found
 
@@ -171,7 +170,8 @@ class _Reader:
         if name in _INLINES:
             self._start_inline(name, detail, start, end)
             return
-        self.flush()
+        if self._tokens:
+            self.flush()
         self._kinds.append(name)
         if name == "Paragraph":
             self._block = Block(_kind(self._kinds), [], paragraph=True)
@@ -191,7 +191,8 @@ class _Reader:
         if name in _INLINES:
             self._end_inline(name, end)
         else:
-            self.flush()
+            if self._tokens:
+                self.flush()
             self._kinds.pop()
             self._block = None
             self._opaque = ""

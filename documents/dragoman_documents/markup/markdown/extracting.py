@@ -171,10 +171,14 @@ class Extracting:
 
     def _titles_of(self, block: Block) -> Sequence[Title]:
         """Return the titles in a block: of links, of tags, and in lists of attributes."""
-        found = list(titles(block.tokens, self.source))
+        tokens, source = block.tokens, self.source
+        start, end = tokens[0].start, tokens[-1].end
+        found: list[Title] = []
+        if source.find(b'")', start, end) >= 0 or source.find(b"')", start, end) >= 0:
+            found += titles(tokens, source)
         of_links = len(found)
-        if not self.mdx:
-            found += titles_of_tags(block.tokens, self.source)
+        if not self.mdx and source.find(b"<", start, end) >= 0:
+            found += titles_of_tags(tokens, source)
         if self._lists and self._lists[0][0] < block.tokens[-1].end:
             found += self._in_lists(block)
         return found if len(found) == of_links else sorted(found, key=_start)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Final
 
+from dragoman_documents.markup.markdown.lines import behind_line
 from dragoman_documents.markup.markdown.masks import Masks
 from dragoman_documents.markup.sites import Dialect, Site
 
@@ -224,14 +225,22 @@ class Inlines:
 
 def defined(source: bytes) -> Iterator[str]:
     """Yield the labels of links and footnotes that a document defines."""
-    if b"]:" not in source:
-        return
-    for match in _DEFINED.finditer(source):
+    for match in _definitions(source):
         above = source[source.rfind(b"\n", 0, max(0, match.start() - 1)) + 1 : match.start()]
         prefix = match["prefix"]
         begins = prefix.strip(b"> \t") or prefix.count(b">") > above.count(b">")
         if begins or _NO_PARAGRAPH.match(above.rstrip(b"\n")):
             yield match["label"].decode()
+
+
+def _definitions(source: bytes) -> Iterator[re.Match[bytes]]:
+    """Yield what may be definitions: lines are tried that have the mark of one."""
+    place = 0
+    while (colon := source.find(b"]:", place)) >= 0:
+        match = _DEFINED.match(source, source.rfind(b"\n", 0, colon) + 1)
+        if match is not None:
+            yield match
+        place = behind_line(source, colon)
 
 
 def _begins_definition(match: re.Match[bytes]) -> bool:

@@ -58,7 +58,7 @@ class Lines:
         return not above or above.startswith(b"%")
 
 
-def behind_line(text: bytes, place: int) -> int:
+def behind_line(text: bytes | bytearray, place: int) -> int:
     """Return the place behind the line of a place."""
     found = text.find(b"\n", place)
     return found + 1 if found >= 0 else len(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -15,13 +16,14 @@ from dragoman_documents.markup.markdown.html_ends import end_html
 from dragoman_documents.markup.markdown.indentation import outdent
 from dragoman_documents.markup.markdown.inline_html import CODE_NAMES, EMPTY_NAMES
 from dragoman_documents.markup.markdown.inlines import Inlines
+from dragoman_documents.markup.markdown.lines import behind_line
 from dragoman_documents.markup.markdown.masks import Masks
 from dragoman_documents.markup.sites import Site
 from dragoman_documents.values import is_text
 
 _CR_ALONE: Final = re.compile(rb"\r(?!\n)")
 _ALONE: Final = re.compile(
-    rb"^[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*(?P<tags>\x01[\x01 \t]*)\r?$", re.MULTILINE
+    rb"[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*(?P<tags>\x01[\x01 \t]*)\r?(?=\n|\Z)"
 )
 """A line of nothing but tags, each byte of which is 1."""
 _NO_PROSE: Final = re.compile(rb"(?s)```.*?```|~~~.*?~~~|`[^`\n]*`|\{[{%].*?[%}]\}")
@@ -125,17 +127,16 @@ def _alone(masks: Masks, spans: Iterable[tuple[int, int]]) -> frozenset[int]:
         scratch[start:end] = b"\x01" * (end - start)
         starts.append(start)
     within = set[int]()
-    index = 0
-    for match in _ALONE.finditer(scratch):
-        start, end = match.span("tags")
-        while index < len(starts) and starts[index] < start:
-            index += 1
-        if index == len(starts) or starts[index] != start:
-            continue  # a line in the middle of a tag, or the document's own bytes
-        while index < len(starts) and starts[index] < end:
-            within.add(starts[index])
-            index += 1
-        masks.region(start, end)
+    behind = 0
+    for place in starts:
+        if place < behind:
+            continue
+        behind = behind_line(scratch, place)
+        match = _ALONE.match(scratch, scratch.rfind(b"\n", 0, place) + 1)
+        if match is not None and match.start("tags") == place:  # else the document's own bytes
+            end = match.end("tags")
+            within.update(starts[bisect_left(starts, place) : bisect_left(starts, end)])
+            masks.region(place, end)
     return frozenset(within)
 
 

@@ -23,14 +23,19 @@ _NUMBER: Final = "[1-9][0-9]{0,5}"
 _PLAIN: Final = re.compile(
     r"(?=[^\W\d_]|<[gx])(?!(?:import|export)\b)"
     r"(?:[^\\`*\[\]|~_<&:$%^{}#=!\r\n\v\f]++"
-    r"|!(?!<)|:(?=[ ]|\Z)|&(?=[ ])|%(?!%)|#(?=\w)|(?<=[^\W_])_(?=[^\W_])"
+    r"|!(?!<)|:(?=[ ]|\Z|</g)|&(?=[ ])|%(?!%)|#(?=\w)|(?<=[^\W_])_(?=[^\W_])"
     rf"|<g{_NUMBER}>(?!</)|</g{_NUMBER}>|<x{_NUMBER}/>)*+(?<![ \t])"
 )
 """A text with tags and without a character that could be syntax where it stands."""
 _TAG: Final = re.compile(rf"<(g{_NUMBER}|/g{_NUMBER}|x{_NUMBER}/)>")
 _PAIR: Final = re.compile(r"<g([0-9]+)>.*?</g\1>")
-_TIGHT: Final = re.compile(r"(?<=[\w>])<g|<g[0-9]+>(?![^\W_])|(?<![^\W_])</g|</g[0-9]+>(?=[\w<])")
+_TIGHT: Final = re.compile(
+    r"(?<=[\w>])<g|(?<=\S)<g[0-9]+>(?![^\W_])|<g[0-9]+>(?=[\s_]|<[g/]|\Z)"
+    r"|</g[0-9]+>(?=[\w<])|(?<![^\W_])</g[0-9]+>(?=[^\s.,;:!?)])|(?:[\s_]|[^/]>)</g"
+)
 """A tag whose delimiter might not open or close there."""
+_RUNS: Final = "*_~"
+"""What a delimiter beside a code could be read together with."""
 _BEHIND: Final = re.compile("[/0-9]>[:(]")
 """A tag, and what could be a target behind it."""
 _OF_LINES: Final = re.compile(r"^\\|[\r\n]")
@@ -105,7 +110,7 @@ def finished(content: str, raw: str, *, mdx: bool) -> str:
 
 def _are_plain(text: str, codes: Sequence[InlineCode], *, outermost: bool) -> bool:
     """Return whether these codes are syntax wherever they stand in this text."""
-    delimits = False
+    delimits = runs = False
     for code in codes:
         if (code.closing or code.opening)[-1] == "]" and _BEHIND.search(text):
             return False
@@ -113,6 +118,10 @@ def _are_plain(text: str, codes: Sequence[InlineCode], *, outermost: bool) -> bo
             delimits |= code.opening in DELIMITERS or code.closing in DELIMITERS
         elif _OF_LINES.search(code.opening) or ADDRESS.match(code.opening):
             return False
+        else:
+            runs |= code.opening[0] in _RUNS or code.opening[-1] in _RUNS
+    if delimits and runs:
+        return False
     if delimits and (not outermost or _TIGHT.search(text)):
         return False
     return text[0].isalpha() or has_letters(_TAG.sub("", _PAIR.sub("", text)))

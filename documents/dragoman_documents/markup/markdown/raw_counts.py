@@ -43,7 +43,9 @@ _OPTION: Final = re.compile(rb"\n[ \t>]*:([\w\-]+):[ ]")
 _SPELLED: Final = re.compile(rb"\\[!-/:-@\[-`{-~]|&#?[0-9A-Za-z]{1,31};")
 _LABELED: Final = re.compile(rb"\]\[([^\[\]]+)\]|\[([^\[\]]*)\]\[\]")
 _SHORT: Final = re.compile(rb"(?<!\])\[([^\[\]^@][^\[\]]*)\](?![(\[])")
-DEFINED: Final = re.compile(rb"(?m)^[ \t>]*(?:(?:[-*+]|[0-9]+[.)])[ \t]+)*\[([^\[\]\n]+)\]:")
+_WORDS: Final = bytes(set(range(256)) - set(b"\\&[]{}^:<\r\n"))
+"""What no construct begins with, but for a line: those that begin with one."""
+DEFINED: Final = re.compile(rb"\n[ \t>]*(?:(?:[-*+]|[0-9]+[.)])[ \t]+)*\[([^\[\]\n]+)\]:")
 
 
 Construct = tuple[int, bytes]
@@ -52,7 +54,7 @@ Construct = tuple[int, bytes]
 
 def labels(document: bytes) -> frozenset[str]:
     """Return the labels that a document defines, as they are compared."""
-    found = DEFINED.findall(document) if b"]:" in document else ()
+    found = DEFINED.findall(b"\n" + document) if b"]:" in document else ()
     return frozenset(_normalized(each) for each in found)
 
 
@@ -61,6 +63,8 @@ def constructs(raw: bytes, defined: Collection[str], *, mdx: bool) -> list[Const
 
     A link by reference is one, whether its label is written or is its text.
     """
+    if raw[:1].isalnum() and not raw.translate(None, _WORDS):
+        return []
     text = b"\n" + (raw.replace(b"\r", b"\n") if b"\r" in raw else raw)
     found: list[Construct] = []
     matches = [match for match in _CONSTRUCT.finditer(text) if match.lastindex]

@@ -24,6 +24,8 @@ from dragoman_documents.markup.markdown.units import Unit
 
 _CLOSING: Final = Closing()
 _PREFIX: Final = re.compile(rb"[ \t>]*")
+_LOOK: Final = ("<", "\\")
+"""What a code begins with that looks like a tag of ours."""
 _CANONICAL: Final = {"_": "*", "__": "**"}
 _IN_ANGLES: Final = re.compile(r"<((?:https?|ftp)://[^<>]*)>")
 
@@ -131,6 +133,6 @@ def digestible(codes: Sequence[InlineCode], inner: Iterable[InnerTitle]) -> str:
         single = _CANONICAL.get(opening, opening)
         if closing is not None:
             spellings.append(f"{single}\0{_CANONICAL.get(closing, closing)}")
-        elif not LOOKALIKE.fullmatch(single.removeprefix("\\")):
+        elif single[:1] not in _LOOK or not LOOKALIKE.fullmatch(single.removeprefix("\\")):
             spellings.append(_IN_ANGLES.sub(r"\1", single) if "<" in single else single)
     return "\0\0".join(sorted(spellings))

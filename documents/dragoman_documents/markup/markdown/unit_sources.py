@@ -78,7 +78,7 @@ def _is_literal(unit: Unit, source: bytes, default: Callable[[str], str]) -> boo
             and (
                 token.start != before
                 or source[token.start : token.end] != token.text.encode()
-                or default(token.text) != token.text
+                or (default is not str and default(token.text) != token.text)
             )
         ):
             return False

@@ -41,7 +41,9 @@ class Unit(NamedTuple):
 def units(block: Block, masks: Masks) -> Iterator[Unit]:
     """Yield what is translated of a block, in order."""
     tokens = _with_marks(block.tokens, masks)
-    return _lettered(with_pairs(tokens), block, masks.source)
+    if masks.source.find(b"<", tokens[0].start, tokens[-1].end) >= 0:
+        tokens = with_pairs(tokens)
+    return _lettered(tokens, block, masks.source)
 
 
 def has_lines(block: Block) -> bool:
@@ -290,8 +292,10 @@ def _unit(
     while _is_blank(tokens[last - 1]):
         last -= 1
     kept = tokens[first:last]
-    kept[0] = _stripped(kept[0], source, left=True)
-    kept[-1] = _stripped(kept[-1], source, left=False)
+    if kept[0].kind == "text" and kept[0].text[0] in _BLANKS:
+        kept[0] = _stripped(kept[0], source, left=True)
+    if kept[-1].kind == "text" and kept[-1].text[-1] in _BLANKS:
+        kept[-1] = _stripped(kept[-1], source, left=False)
     start = kept[0].start
     if kept[0].kind == "text" and source[start - 1 : start] == b"\\":
         start -= 1  # the parser's range of an escaped character lacks the backslash
@@ -317,8 +321,7 @@ def _is_blank(token: Token) -> bool:
 
 
 def _stripped(token: Token, source: bytes, *, left: bool) -> Token:
-    if token.kind != "text" or token.text[0 if left else -1] not in _BLANKS:
-        return token
+    """Return a text without the blanks at one of its ends, if it is spelled as it is."""
     stripped = token.text.lstrip(_BLANKS) if left else token.text.rstrip(_BLANKS)
     removed = len(token.text) - len(stripped)
     if not _is_literal(token, source):

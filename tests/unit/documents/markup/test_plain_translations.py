@@ -17,6 +17,8 @@ on a second line (and [label], [label][]).
 
 - `a]`: text, [x][label]: text and [**bold**](/c)
 
+**Term:** text, **"quoted"** and **`x`**: more (*y.*), **(z)**. *|M|* **[a](/b)**
+
 | one `x` | two |
 |---|---|
 | *a* b | https://e.org c |
