@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 from typing import Final
 
 from dragoman_documents.markup.markdown.lines import behind_line
@@ -192,7 +192,7 @@ class Directives(DirectiveOptions):
             self._titled(match, "field", _FIELD)
 
 
-@cache
+@lru_cache(64)
 def _closing_fence(run: bytes, indent: int) -> re.Pattern[bytes]:
     """Return what closes code in a fence: it is found faster by the break before its line."""
     fence = re.escape(run[:1]) + b"{%d,}" % len(run)
