@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from typing import Final
 
 from dragoman_text.gates import languages, sentence_ends
@@ -99,45 +100,51 @@ def distance(candidate: Candidate) -> float:
 
 
 def _lengths(candidate: Candidate) -> tuple[int, float, int]:
+    texts = candidate.source, candidate.target
+    return _lengths_of(*texts, candidate.source_lang, candidate.target_lang)
+
+
+@lru_cache(maxsize=4)
+def _lengths_of(
+    source: str, target: str, source_lang: str | None, target_lang: str
+) -> tuple[int, float, int]:
     """Return the source's length, the expected one, and the answer's.
 
     With or without names and code, whichever makes the answer look more usual: translations keep
     them, but one language writes as a word what another writes as an identifier. Between languages
     of different density, also without the words that both have.
     """
-    factor = median(candidate)
+    factor = _median(source, source_lang, target_lang)
     whole, words = (
-        tuple(len(part(text).strip()) for text in (candidate.source, candidate.target))
-        for part in (prose, plain)
+        (len(part(source).strip()), len(part(target).strip())) for part in (prose, plain)
     )
     choices = [whole, words]
-    if not _DENSE < factor < 1 / _DENSE and (kept := _kept(candidate)):
+    if not _DENSE < factor < 1 / _DENSE:
+        kept = _kept(prose(source), prose(target))
         choices.append((whole[0] - kept[0], whole[1] - kept[1]))
-    source, target = min(choices, key=lambda each: _distance(factor * each[0], each[1]))
-    return source, factor * source, target
+    length, found = min(choices, key=lambda each: _distance(factor * each[0], each[1]))
+    return length, factor * length, found
 
 
-def _kept(candidate: Candidate) -> tuple[int, int] | None:
-    """Return how many characters the words have that the prose of both texts has, in each."""
-    source, target = (
-        _LATIN_WORD.findall(prose(text)) for text in (candidate.source, candidate.target)
-    )
-    both = {*source} & {*target}
-    if not both:
-        return None
-    kept = (sum(len(each) + 1 for each in words if each in both) for words in (source, target))
-    return (next(kept), next(kept))
+def _kept(source: str, target: str) -> tuple[int, int]:
+    """Return how many characters the words have that both texts have, in each."""
+    words, others = _LATIN_WORD.findall(source), _LATIN_WORD.findall(target)
+    both = {*words} & {*others}
+    return _size(words, both), _size(others, both)
+
+
+def _size(words: Iterable[str], counted: Collection[str]) -> int:
+    return sum(len(each) + 1 for each in words if each in counted)
 
 
 def _distance(expected: float, length: int) -> float:
     return abs(math.log(length / expected)) if length and expected else math.inf
 
 
-def median(candidate: Candidate) -> float:
+def _median(text: str, source_lang: str | None, target_lang: str) -> float:
     """Return the median ratio of the pair: the quotient of the medians from English."""
-    source = candidate.source_lang
-    from_english = _from_english(source) if source else _of_unknown(candidate.source)
-    return _from_english(candidate.target_lang) / from_english
+    from_english = _from_english(source_lang) if source_lang else _of_unknown(text)
+    return _from_english(target_lang) / from_english
 
 
 def _from_english(tag: str) -> float:

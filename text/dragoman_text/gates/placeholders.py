@@ -58,6 +58,8 @@ def _changed(source: str, target: str) -> Defect | None:
 
 def _changed_literals(candidate: Candidate) -> Defect | None:
     """Return a defect of what the job protects: literals overlap, so each is counted by itself."""
+    if not candidate.protected and not candidate.words:
+        return None
     source, target = candidate.source, candidate.target
     apart = {"", *candidate.words}
     literals = [each for each in candidate.protected if each not in apart]

@@ -36,6 +36,8 @@ def plain(text: str) -> str:
 
 
 def _is_word(token: str) -> bool:
+    if token.isalpha() and (token[1:].islower() or not token.isascii()):
+        return True  # most words
     core = token.strip(_AROUND)
     if not core.isascii():
         return True
@@ -50,6 +52,9 @@ def letters(text: str) -> int:
     return sum(map(str.isalpha, text))
 
 
+@lru_cache(maxsize=_CACHED)
 def weighed_letters(text: str) -> int:
     """Return the number of letters; those of Chinese, Japanese and Korean say twice as much."""
+    if text.isascii():
+        return letters(text)
     return sum(1 + (character >= "\u2e80") for character in text if character.isalpha())
