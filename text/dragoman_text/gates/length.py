@@ -121,7 +121,7 @@ def _lengths_of(
     choices = [whole, words]
     if not _DENSE < factor < 1 / _DENSE:
         kept = _kept(prose(source), prose(target))
-        choices.append((whole[0] - kept[0], whole[1] - kept[1]))
+        choices.append((max(0, whole[0] - kept[0]), max(0, whole[1] - kept[1])))
     length, found = min(choices, key=lambda each: _distance(factor * each[0], each[1]))
     return length, factor * length, found
 

@@ -78,9 +78,26 @@ def test_many_long_details_share_one_kibibyte() -> None:
     assert all(each.detail.endswith("…") for each in bounded)
 
 
-@given(source=st.text(max_size=200), target=st.text(max_size=200), strict=st.booleans())
-def test_no_text_makes_a_gate_raise(source: str, target: str, strict: bool) -> None:
-    candidate = Candidate(source, target, "de", strict=strict, protected=(source[:2],))
+PIECES = (
+    "Qt|KDE|sorry, |无法翻译|翻译：| |\n|\n\n|1.5 |万|12:30|%1$s|{n, plural, other {#}}|{|}"
+    "|<0>|</b>|:name"
+    '|«|"|ال|&amp;|Ã¼|፡፡|。|- |...|\u200f|ก|的|ы|א'
+)
+TEXTS = st.text(max_size=200) | st.lists(
+    st.sampled_from([*PIECES.split("|"), "|"]), max_size=30
+).map("".join)
+TAGS = st.sampled_from(
+    ["de", "en", "zh-Hans", "zh", "ja", "ko", "th", "am", "ar", "he", "sr", "ckb", "xx"]
+)
+
+
+@given(source=TEXTS, target=TEXTS, given_lang=st.none() | TAGS, asked=TAGS, strict=st.booleans())
+def test_no_text_makes_a_gate_raise(
+    source: str, target: str, given_lang: str | None, asked: str, strict: bool
+) -> None:
+    candidate = Candidate(
+        source, target, asked, given_lang, strict=strict, protected=(source[:2],), prompt=(target,)
+    )
     judge(candidate, detect=no_language)
 
 

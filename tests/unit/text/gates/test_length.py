@@ -58,6 +58,11 @@ def test_names_are_as_long_in_chinese(source: str, answer: str) -> None:
     assert length.find(Candidate(answer, source, "en", "zh-Hans")) is None
 
 
+def test_names_alone_have_a_length_too() -> None:
+    assert length.find(Candidate("Qt, KDE", "Qt KDE", "zh-Hans", "en")) is None
+    assert length.distance(Candidate("Qt", "Qt。", "zh-Hans", "en")) >= 0.0
+
+
 def test_short_sources_may_have_sixty_characters_more() -> None:
     assert length.find(Candidate("Save", "Den Inhalt des Dokuments speichern", "de", "en")) is None
     assert length.find(Candidate("Save", "Speichern und " * 10, "de", "en"))
