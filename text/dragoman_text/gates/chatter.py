@@ -73,7 +73,8 @@ def _is_wrapped(source: str, target: str) -> bool:
     if WRAPPER.search(target) and not WRAPPER.search(source):
         return True
     begins = source.lstrip()[:1].isalnum()
-    if begins and _TAG.match(target) and "<" not in source and "[" not in source:
+    tag = _TAG.match(target) if begins and "<" not in source and "[" not in source else None
+    if tag is not None and tag[0].strip("<>[]/ ") not in source:
         return True
     return bool(_OBJECT.match(target)) and "{" not in source and "[" not in source
 

@@ -15,6 +15,7 @@ from typing import Final
 
 from dragoman_text.gates import languages, length, reply_words, sentence_ends
 from dragoman_text.gates.defect import Defect
+from dragoman_text.gates.prose import letters, weighed_letters
 from dragoman_text.verdicts import Candidate
 
 _HEAD: Final = 180
@@ -34,6 +35,7 @@ _QUESTION: Final = re.compile("[?？؟;՞]")
 _EXCLAMATION: Final = re.compile("[!！]")
 _QUOTE: Final = re.compile("[\"“„«「『‘'”]")
 
+_LINE_ENDS: Final = tuple(".!?:;…。！？：；।؟۔።")
 _LABEL: Final = re.compile(r"\W{0,4}[^\W\d][^:：\n]{0,29}[:：]")
 _DENIES: Final = frozenset({"sorry", "cannot"})
 _WEIGHTY: Final = frozenset({"sorry", "cannot", "translate", "ai"})
@@ -129,7 +131,17 @@ class _Reply:
 
 
 def _lines(text: str) -> list[str]:
-    return [line for line in map(str.strip, text.splitlines()) if line]
+    """Return the lines with text, each with the lines in which it goes on: wrapped prose is one."""
+    found: list[str] = []
+    goes_on = False
+    for line in text.splitlines():
+        stripped = line.strip()
+        if stripped and goes_on and (line[0] in " \t" or line[0].islower()):
+            found[-1] += f" {stripped}"
+        elif stripped:
+            found.append(stripped)
+        goes_on = bool(stripped) and not stripped.endswith(_LINE_ENDS)
+    return found
 
 
 def _instead(reply: _Reply) -> Defect | None:
@@ -207,6 +219,8 @@ def _has_heading(reply: _Reply) -> bool:
 
 def _introduces(reply: _Reply, lead: str, rest: str) -> bool:
     if len(_COLON.findall(reply.answer)) <= len(_COLON.findall(reply.source)):
+        return False
+    if 4 * weighed_letters(rest) < letters(reply.source):
         return False
     more = reply.more(lead)
     if "translate" in more or _is_latin_label(reply, lead):

@@ -344,7 +344,7 @@ def test_answers_of_hy_mt1_5_get_the_tags_of_their_sources() -> None:
     profile, source = get_profile("hy-mt1.5"), "Press <g1>Save</g1> now<x2/>."
     answer = "<target>现在<s2></s2>按<s1>保存</s1>。</target>"
     assert profile.clean(answer, source) == "现在<x2/>按<g1>保存</g1>。"
-    assert profile.clean("<s1>a</s1>", "Press Save.") == "<s1>a</s1>"
+    assert profile.clean("<s1>a</s1> b", "Press Save.") == "<s1>a</s1> b"
 
 
 def test_salamandra_ta_has_the_prompt_of_its_card_for_several_paragraphs() -> None:
