@@ -59,7 +59,11 @@ _ADDED: Final = (
     ("_", "_"),
 )
 """Marks that models put around a whole answer; `prompts/cleaning.py` removes usual quotes."""
-_LIST_MARK: Final = re.compile(r"(?:[-*•>–‣▪●◦·→+]|#{1,6})[ \t]+(?=\S)")
+_OF_TITLES: Final = frozenset("《〈『")
+"""Chinese and Japanese write titles in these, where others have capitals or italics: a source that
+is no sentence may be one."""
+_LIST_MARK: Final = re.compile(r"(?:[-*•>–‣▪●◦·→+]|#{1,6})[ \t]+(?=[^\s\d])")
+"""Not before a digit: `- 5` may be minus five, `# 5` number five."""
 _MARKS: Final = "\"'“”„‟«»‹›「」『』《》〈〉‘’`"
 
 
@@ -89,11 +93,13 @@ def _unmarked(source: str, target: str) -> str:
     """
     if not source[0].isalnum() or source[-1] in _MARKS or target == source:
         return target
-    before = None
+    before, is_sentence = None, sentence_ends.ends_sentence(source)
     while before != target:
         before = target
         target = _without_list_mark(source, target)
         for opening, closing in _ADDED:
+            if opening in _OF_TITLES and not is_sentence:
+                continue
             if target.startswith(opening) and opening not in source and closing not in source:
                 target = _inside(target, opening, closing)
     return target

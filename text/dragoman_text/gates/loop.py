@@ -51,7 +51,7 @@ def find(candidate: Candidate) -> Defect | None:
     if found is not None and not _source_repeats(source, found):
         return Defect(f"The answer repeats {listed([found.unit])} {found.times} times in a row.")
     share = repeated_share(prose(target))
-    if share > _MOST_REPEATED and share > repeated_share(prose(source)) + _MORE_REPEATED:
+    if share > _MOST_REPEATED and share > repeated_share(prose(source), 1) + _MORE_REPEATED:
         return Defect(f"{share:.0%} of the answer repeats words that came before.")
     return None
 
@@ -116,16 +116,17 @@ def _repeats_before(text: str, at: int, unit: str) -> int:
     return times
 
 
-def repeated_share(text: str) -> float:
+def repeated_share(text: str, least: int = _LEAST_GROUPS) -> float:
     """Return the share, 0-1, of groups of four words that occurred before in the text.
 
-    In texts without blanks, the share of groups of eight characters.
+    In texts without blanks, the share of groups of eight characters. 0 for a text with fewer
+    groups than `least`; a source has few words where the answer has many characters.
     """
     words = _WORD.findall(text)
     # Scripts without blanks between words have three bytes per letter.
     if 2 * _CHARACTERS_IN_GROUP * len(words) < len(text) and len(text.encode()) > 2 * len(text):
-        return _share(text, _CHARACTERS_IN_GROUP, 2 * _LEAST_GROUPS)
-    return _share(words, _WORDS_IN_GROUP, _LEAST_GROUPS)
+        return _share(text, _CHARACTERS_IN_GROUP, 2 * least)
+    return _share(words, _WORDS_IN_GROUP, least)
 
 
 def _share(parts: Sequence[str], size: int, least: int) -> float:

@@ -125,8 +125,10 @@ class _Letters:
             around = word[max(0, run.start() - 1) : run.end() + 1]
             if self.alike.search(around):
                 continue
-            touches = self.apart.fullmatch(found) and self.native.search(around)
-            if touches or not (self.given.fullmatch(found) or _is_kept(found, around, kept)):
+            if self.given.fullmatch(found):  # a source in Japanese has all of kana
+                if self.apart.fullmatch(found) and self.native.search(around):
+                    yield found
+            elif not _is_kept(found, around, kept):
                 yield found
 
 

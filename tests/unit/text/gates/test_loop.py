@@ -39,6 +39,7 @@ def test_an_answer_that_repeats_itself_is_a_loop(answer: str) -> None:
         ("Row row row row your boat", "Rudere rudere rudere rudere dein Boot"),
         ("bye bye bye bye bye", "Tschüss, tschüss, tschüss, tschüss, tschüss"),
         (PROSE, "Die Sitzung beginnt um neun im großen Saal im zweiten Stock des Gebäudes."),
+        ("Yes. " * 10, "是的。" * 10),
     ],
 )
 def test_a_repetition_of_the_source_may_be_translated(source: str, answer: str) -> None:

@@ -133,6 +133,7 @@ def test_a_word_in_a_script_that_is_out_of_place_is_a_defect(
         ("en", "the language العربية is here", "fr", "la langue العربية est ici"),
         ("en", "Media|Beijing", "ja", "メディア丨北京"),
         ("ja", "東京タワーは高い。", "zh-Hans", "东京塔很高。"),
+        ("en", "The particle の marks possession.", "zh-Hans", "助词の表示所属关系。"),
     ],
 )
 def test_a_word_in_another_script_that_is_right_is_no_defect(
