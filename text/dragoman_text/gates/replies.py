@@ -28,7 +28,13 @@ _LEAD_END: Final = re.compile(
     r"[:：](?!//)\s?(?:[*_]{1,2})?|\n|(?<![.!?])[.!?](?![.!?])['\"”»]?(?=\s)|[。！？։።।၊။۔؟]"
 )
 _SENTENCE_START: Final = re.compile(r"(?<!\d)[.!?…։።।၊။۔؟]['\"”»)）]?\s+|[。！？]['\"”」』）]?\s*")
-_BRACKETS: Final = re.compile(r"[(（\[［*_]+\s*([^()（）\[\]［］]{3,240})[)）\]］*_]+\.?\Z")
+# Each run of opening marks is tried once: a row of underscores takes linear time.
+_BRACKETS: Final = re.compile(
+    r"(?<![(（\[［*_])[(（\[［*_]++\s*+(?![*_])[^()（）\[\]［］]{2,239}"
+    r"[^()（）\[\]［］*_][)）\]］*_]++\.?\Z"
+)
+_SLASH: Final = re.compile(r" (?://?|\|) ")
+_BRACKETS_BEHIND: Final = re.compile(r"[(（\[［]([^()（）\[\]［］]{3,})[)）\]］][ .。]*\Z")
 _HEADING: Final = re.compile(r"#{1,6}\s|[*_]{1,2}\w")
 _OPENING_BRACKET: Final = re.compile("[(（\\[［]")
 _QUESTION: Final = re.compile("[?？؟;՞]")
@@ -49,6 +55,15 @@ _SHORT_LEAD: Final = 45
 _SHORT_SENTENCE: Final = 26
 _SHORT_SOURCE: Final = 60
 _LABEL_LENGTH: Final = 12
+_LEAST_SOURCE: Final = 40
+"""Characters from which on a source has a usual length of its translation."""
+_VERSION: Final = 0.6
+_TWICE: Final = 1.6
+_MOST_IN_BRACKETS: Final = 0.5
+"""Ratios to the usual length of each of two versions and of twice the sentences, and of brackets at
+the end to what is before them: of 62,000 human translations 1, 12 and 2 are above."""
+_UNASKED: Final = frozenset({"ja", "th", "lo", "km", "my", "bo", "dz", "hy", "am", "ti"})
+"""Languages that often ask with a word alone, or with a mark of their own."""
 
 
 def find(candidate: Candidate) -> Defect | None:
@@ -57,7 +72,7 @@ def find(candidate: Candidate) -> Defect | None:
     if not reply.answer or reply.answer == reply.source:
         return None
     slight = None
-    for part in (_instead, _before, _behind, _around):
+    for part in (_instead, _before, _behind, _around, _versions, _answered):
         defect = part(reply)
         if defect is not None and not defect.slight:
             return defect
@@ -157,9 +172,9 @@ def _instead(reply: _Reply) -> Defect | None:
         return Defect("The answer refuses to translate.", slight=not sure)
     if denies and _is_short_english(reply):
         return Defect("The answer refuses to translate.")
-    if "translate" in new:
-        slight = len(new) < 2 and new["translate"] < 2 and not _odd(reply, head)
-        return Defect("The answer speaks about the translation.", slight=slight)
+    # One such word alone also means to transfer, to turn or to fold: to translate it is right.
+    if "translate" in new and (len(new) > 1 or new["translate"] > 1 or _odd(reply, head)):
+        return Defect("The answer speaks about the translation.")
     if len(new) >= _MANY or new.get("text", 0) + new.get("help", 0) >= _TALKS:
         return Defect("The answer speaks to whoever asked for the translation.")
     return None
@@ -302,3 +317,41 @@ def _around(reply: _Reply) -> Defect | None:
     if "\n\n" in reply.answer:
         return Defect("The answer has a paragraph that the source does not have.")
     return Defect("The answer has a line that the source does not have.", slight=True)
+
+
+def _versions(reply: _Reply) -> Defect | None:
+    """Return a defect for a second version, or for brackets half as long as the translation."""
+    source, answer = reply.source, reply.answer
+    if len(source) < _LEAST_SOURCE:
+        return None
+    brackets = _BRACKETS_BEHIND.search(answer[-2 * len(source) :]) if _may_close(answer) else None
+    if brackets is not None and _OPENING_BRACKET.search(source) is None:
+        behind = len(brackets[0])
+        if behind >= _MOST_IN_BRACKETS * (len(answer) - behind):
+            return Defect("The answer ends with a note.")
+    ratio, usual = length.ratio(reply.candidate)
+    if reply.added_lines > 0 or ratio < 1.0:
+        return None
+    versions = _SLASH.split(answer)
+    if len(versions) == 2 and not _SLASH.search(source):
+        shorter = min(map(len, versions))
+        return Defect("The answer has two versions.") if shorter >= _VERSION * usual else None
+    if ratio > _TWICE and sentence_ends.count(answer) >= 2 * max(1, sentence_ends.count(source)):
+        return Defect("The answer has twice the sentences.", slight=True)
+    return None
+
+
+def _may_close(answer: str) -> bool:
+    return answer.rstrip(" .。").endswith((")", "）", "]", "］"))
+
+
+def _answered(reply: _Reply) -> Defect | None:
+    """Return a slight defect for a statement where the source is a question alone."""
+    source = reply.source
+    if not source.endswith(("?", "？", "؟")) or _QUESTION.search(reply.answer):
+        return None
+    if sentence_ends.count(source) != 1 or not any(map(str.isspace, source)):
+        return None
+    if languages.base(reply.candidate.target_lang) in _UNASKED:
+        return None
+    return Defect("The source asks, the answer does not.", slight=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Final, NamedTuple
@@ -24,10 +24,11 @@ _SPACED_LETTER: Final = re.compile("[a-z\u00c0-\u058f\u10a0-\u10ff\u1e00-\u1fff]
 
 
 class _Stems(NamedTuple):
-    """The stems of a language as one pattern, and the meaning of each text that it matches."""
+    """The stems of a language as one pattern, and the meanings of each text that it matches."""
 
     pattern: re.Pattern[str]
-    meaning_of: Mapping[str, str]
+    meanings_of: Mapping[str, tuple[str, ...]]
+    """Its own meaning, then those of shorter stems: `translator` has that of `translat` too."""
 
 
 def normal(text: str) -> str:
@@ -40,7 +41,8 @@ def said(text: str, tag: str) -> Counter[str]:
 
     In the language of the tag and in English, in which models reply whatever they are asked for.
     """
-    return _counted(text, row(tag), of_source=False)
+    stems = _stems(row(tag), of_source=False)
+    return Counter(meanings[0] for meanings in _found(stems, text))
 
 
 @lru_cache(maxsize=8)
@@ -51,13 +53,18 @@ def said_by_source(text: str, tag: str | None, *, broadly: bool) -> Counter[str]
     """
     found, rows = normal(text), _table()
     read = (row(tag),) if tag is not None and row(tag) in rows else tuple(rows)
-    return sum((_counted(found, each, of_source=broadly) for each in read), Counter[str]())
+    return Counter(
+        meaning
+        for each in read
+        for meanings in _found(_stems(each, of_source=broadly), found)
+        for meaning in meanings
+    )
 
 
-def _counted(text: str, language: str, *, of_source: bool) -> Counter[str]:
-    stems = _stems(language, of_source)
-    matched = set(stems.pattern.findall(text))
-    return Counter(stems.meaning_of[_blanks(each)] for each in matched)
+def _found(stems: _Stems, text: str) -> Iterator[tuple[str, ...]]:
+    """Yield the meanings of each different text that the stems match."""
+    for each in set(stems.pattern.findall(text)):
+        yield stems.meanings_of[_blanks(each)]
 
 
 @lru_cache(maxsize=4096)
@@ -95,7 +102,17 @@ def _stems(language: str, of_source: bool) -> _Stems:
     patterns = [f"(?<!{letter}){_alternatives(beginnings, letter)}"]
     if anywhere:
         patterns.append(_alternatives(anywhere, letter))
-    return _Stems(re.compile("|".join(patterns)), meaning_of)
+    shorter = beginnings | anywhere
+    meanings = {each: _meanings(each, meaning_of, shorter) for each in meaning_of}
+    return _Stems(re.compile("|".join(patterns)), meanings)
+
+
+def _meanings(
+    stem: str, meaning_of: Mapping[str, str], shorter: Collection[str]
+) -> tuple[str, ...]:
+    beginnings = (stem[:length] for length in range(len(stem) - 1, 0, -1))
+    found = (meaning_of[each] for each in beginnings if each in shorter)
+    return tuple(dict.fromkeys((meaning_of[stem], *found)))
 
 
 def _written(language: str, of_source: bool) -> Iterator[tuple[str, str]]:

@@ -24,6 +24,8 @@ _STRETCH: Final = re.compile(
 )
 """Text between marks and numbers. Lists of terms are kept, "football, basketball, rugby": they
 have a mark after each."""
+_LINE: Final = re.compile(r"\W{0,4}[^\W\d_]+(?:,? [^\W\d_A-Z][^\W\d_A-Z]+){2,7}[.!?:]?")
+"""A line of three to eight words, of which all but the first are lower case."""
 _QUOTES: Final = frozenset("\"'“”„‟«»‹›「」『』‘’")
 _UNSPACED: Final = scripts.runs(scripts.UNSPACED)
 
@@ -34,7 +36,7 @@ def source_words(candidate: Candidate) -> str | None:
     Of a source without blanks, 16 letters. What the answer has in quotation marks is quoted.
     """
     source, answer = (_kept_out(candidate, each) for each in (candidate.source, candidate.target))
-    found = _shared_words(source, answer)
+    found = _shared_words(source, answer) or _shared_line(source, answer)
     return found if found or source.isascii() else _shared_letters(source, answer)
 
 
@@ -52,6 +54,14 @@ def _shared_words(source: str, answer: str) -> str | None:
     known = {_key(row) for row in _rows(_STRETCH.findall(source)) if _is_prose(row)}
     rows = _rows(_unquoted(answer)) if known else ()
     return next((" ".join(row) for row in rows if _key(row) in known), None)
+
+
+def _shared_line(source: str, answer: str) -> str | None:
+    """Return a line of several, a short sentence or label, that the answer has as it was."""
+    if "\n" not in source:
+        return None
+    lines = {line for line in map(str.strip, source.splitlines()) if _LINE.fullmatch(line)}
+    return next((line for line in map(str.strip, answer.splitlines()) if line in lines), None)
 
 
 def _rows(stretches: Iterable[str]) -> Iterator[list[str]]:

@@ -19,7 +19,10 @@ _FENCE: Final = re.compile(
     r"\A\s*+```[\w-]*+[ \t]*+\n(.*?)\n?+(?<![ \t])[ \t]*+```\s*+\Z", re.DOTALL
 )
 _ELEMENT: Final = re.compile(r"([<\[])([A-Za-z_][\w:-]{0,30})[>\]](.*)[<\[]/\2[>\]]", re.DOTALL)
-_LABEL: Final = re.compile(r"\A\s*([A-Z][A-Za-zøå ()]{2,30})[:：]\s*")
+_LABEL: Final = re.compile(
+    r"\A\s*(?:\*\*|__)?([^\W\d_][^\d_:：*\n]{0,29}[^\s\d_:：*])[ \u00a0\u202f]?"
+    r"(?:[:：](?:\*\*|__)?|(?:\*\*|__)[ \u00a0\u202f]?[:：])\s*"
+)
 _COLON: Final = re.compile("[:：]")
 _QUOTES: Final = {'"': '"', "“": "”", "„": "“", "'": "'"}
 _QUOTED_OR_DASHED: Final = re.compile("[\"“”„‟«»‹›「」『』《》〈〉'‘’`—–―*_-]")
@@ -105,13 +108,13 @@ def _without_object(text: str, source: str) -> str:
 
 
 def _without_opening(text: str, source: str | None) -> str:
-    """Remove "Here is the translation:" or "German:", if the source has no such opening."""
+    """Remove "Here is the translation:", "German:" or "Deutsch:", if the source has no such."""
     if source is None or _COLON.search(source[:120]):
         return text
     found = OPENING.match(text)
     if found is None:
         label = _LABEL.match(text)
-        found = label if label is not None and label[1].strip() in _language_names() else None
+        found = label if label is not None and label[1].casefold() in _language_names() else None
     return text if found is None else text[found.end() :]
 
 
@@ -132,7 +135,9 @@ def _without_quotes(text: str, source: str | None) -> str:
 
 @lru_cache(maxsize=1)
 def _language_names() -> frozenset[str]:
-    tags = _LABELS.split()
-    return frozenset(names.english_name(tag) for tag in tags) | frozenset(
-        names.plain_name(tag) for tag in tags
+    """Return the names of the languages in English and in themselves, in lower case."""
+    return frozenset(
+        name(tag).casefold()
+        for tag in _LABELS.split()
+        for name in (names.english_name, names.plain_name, names.own_name)
     )

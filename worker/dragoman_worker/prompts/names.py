@@ -78,6 +78,12 @@ def plain_name(tag: str) -> str:
 
 
 @lru_cache(maxsize=4096)
+def own_name(tag: str) -> str:
+    """Return the name of the language in itself, without region and script: ``Deutsch``."""
+    return Language.get(base_of(tag)).autonym()
+
+
+@lru_cache(maxsize=4096)
 def distinct_name(tag: str) -> str:
     """Return the name with region and script only where they are not the usual ones.
 

@@ -70,6 +70,8 @@ def test_a_refusal_into_english_fails() -> None:
         f"{GERMAN}\n\nIrgendein weiterer Absatz.",
         f"Etwas:\n{GERMAN}",
         f"{GERMAN}\n(Irgendetwas in Klammern)",
+        f"{GERMAN} / {GERMAN}",
+        f"{GERMAN} (Das Wort für den Vertrag steht hier im Sinne einer Vereinbarung.)",
     ],
 )
 def test_what_is_added_before_or_behind_the_translation_fails(answer: str) -> None:
@@ -115,6 +117,30 @@ def test_what_the_source_says_too_is_no_reply(source: str, answer: str, target: 
     assert found(answer, target, source) == "ok"
 
 
+@pytest.mark.parametrize(
+    ("source", "answer", "target"),
+    [
+        ("Transfer money to a friend", "Перевести деньги другу", "ru"),
+        ("Fold the letter in half.", "Dopis přeložte napůl.", "cs"),
+        ("This results in lower costs.", "Esto se traduce en menores costes.", "es"),
+        ("Turn the page.", "Sayfayı çevir.", "tr"),
+        ("Translator's note: a pun.", "Nota do tradutor: um trocadilho.", "pt"),
+        ("What is the time?", "何時ですか。", "ja"),
+        ("Teacher or pupil (of any school) in the city", "Lehrer / Schüler (jeder Schule)", "de"),
+    ],
+)
+def test_what_may_mean_something_else_is_no_reply(source: str, answer: str, target: str) -> None:
+    assert found(answer, target, source) == "ok"
+
+
+def test_a_second_version_and_an_answered_question_are_reported() -> None:
+    twice = f"{GERMAN} Oder, in ganz anderen und viel besseren Worten: {GERMAN}"
+    assert found(twice, "de") == "slight"
+    question = "What is the capital of France?"
+    assert found("Die Hauptstadt von Frankreich ist Paris.", "de", question) == "slight"
+    assert found("Was ist die Hauptstadt von Frankreich?", "de", question) == "ok"
+
+
 def test_each_language_has_stems_of_each_meaning() -> None:
     for tag in ("de", "zh-Hant", "sr-Latn", "fil", "yue", "am", "pt-BR", "nn"):
         row = reply_words.row(tag)
@@ -123,12 +149,14 @@ def test_each_language_has_stems_of_each_meaning() -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["sorry ", "translate: ", "(", "! ", "\n", "if you ", "。", "**", "als ki "]
+    "unit",
+    ["sorry ", "translate: ", "(", "! ", "\n", "if you ", "。", "**", "als ki ", "__", "(a", " / "],
 )
 def test_a_hostile_text_takes_linear_time(unit: str) -> None:
     text = unit * (131_072 // len(unit))
     find(Candidate("Hello", "Hallo, Welt", "de"))
     started = time.process_time()
     find(Candidate("Hello", text, "de", "en"))
+    find(Candidate(text, f"{text}x", "de", "en"))
     find(Candidate(text, "Sorry, I cannot translate the text", "de", None))
     assert time.process_time() - started < LINEAR_S

@@ -78,6 +78,14 @@ def test_protected_words_are_not_found() -> None:
     assert source_words(candidate) is None
 
 
+def test_a_line_of_a_list_that_is_left_is_found() -> None:
+    source = "- Close the window.\n- Open the door.\n- Call New York"
+    answer = "- Schließ das Fenster.\n- Open the door.\n- Call New York"
+    assert source_words(Candidate(source, answer, "de", "en")) == "- Open the door."
+    names = "- Schließ das Fenster.\n- Öffne die Tür.\n- Call New York"
+    assert source_words(Candidate(source, names, "de", "en")) is None
+
+
 @pytest.mark.parametrize(
     "unit",
     [

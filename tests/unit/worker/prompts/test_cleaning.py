@@ -31,6 +31,10 @@ from support.pace import LINEAR_S
         ("Übersetzung: Hallo!", "Hello!", "Hallo!"),
         ("译文：你好！", "Hello!", "你好！"),
         ("German: Hallo!", "Hello!", "Hallo!"),
+        ("Deutsch: Hallo!", "Hello!", "Hallo!"),
+        ("Français : Bonjour !", "Hello!", "Bonjour !"),
+        ("**Español:** ¡Hola!", "Hello!", "¡Hola!"),
+        ("日本語：こんにちは", "Hello", "こんにちは"),
         ("Chinese (Simplified): 你好！", "Hello!", "你好！"),
         ('"Hallo!"', "Hello!", "Hallo!"),
         ("„Hallo!“", "Hello!", "Hallo!"),
@@ -59,6 +63,7 @@ def test_what_surrounds_a_translation_is_removed(written: str, source: str, expe
     [
         ("Translation: a history", "Übersetzung: eine Geschichte"),
         ("German: a short course", "Deutsch: ein kurzer Lehrgang"),
+        ("Hinweis: Hallo!", "Hello!"),
         ("Here is the translation: it took a year.", "Hier ist die Übersetzung: ein Jahr Arbeit."),
         ("Here is the key.", "Voici la clé."),
         ("Sure, I will come.", "Klar, ich komme."),
