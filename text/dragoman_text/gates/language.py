@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
 from dragoman_text.gates import languages
 from dragoman_text.gates.defect import Defect
 from dragoman_text.gates.detect import Detect
-from dragoman_text.gates.prose import letters, plain, weighed_letters
+from dragoman_text.gates.prose import plain, weighed_letters
 from dragoman_text.verdicts import Candidate
 
 _SURE_LETTERS: Final = 40
@@ -20,6 +21,7 @@ _LIKELY: Final = 0.5
 
 _RELATIVE_LETTERS: Final = 60
 _WINDOW: Final = 600
+_LATIN: Final = re.compile("[A-Za-z\u00aa\u00ba\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]+")
 
 
 def find(candidate: Candidate, detect: Detect) -> Defect | None:
@@ -45,13 +47,9 @@ def find(candidate: Candidate, detect: Detect) -> Defect | None:
 
 
 def _native(text: str) -> str:
-    """Return the words in other letters than Latin, if they are a quarter: the others are names."""
-    native = " ".join(word for word in text.split() if any(map(_is_not_latin, word)))
-    return native if 4 * letters(native) >= letters(text) else text
-
-
-def _is_not_latin(character: str) -> bool:
-    return character > "\u036f" and character.isalpha() and not "\u1e00" <= character <= "\u1eff"
+    """Return the text without Latin letters, if a quarter is left: names touch Chinese ones."""
+    native = " ".join(_LATIN.sub(" ", text).split())
+    return native if 4 * weighed_letters(native) >= weighed_letters(text) else text
 
 
 def _windows(text: str) -> Iterator[str]:

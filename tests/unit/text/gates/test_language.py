@@ -138,3 +138,9 @@ def test_a_language_in_a_script_that_the_detector_does_not_know_is_not_judged(ta
     assert (
         found("كونتراق ايت دتندتاڠاني اوليه كدوا بله فيهق فد هاري اثنين فاݢي", target, "en") is None
     )
+
+
+def test_latin_names_that_touch_chinese_letters_are_no_other_language() -> None:
+    source = "International Business Machines Corporation headquarters"
+    answer = "国际商业机器公司（International Business Machines Corporation，IBM）总部"
+    assert language.find(Candidate(source, answer, "zh-Hans", "en"), DETECTOR.detect) is None
