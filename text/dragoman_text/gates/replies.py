@@ -62,6 +62,8 @@ _TWICE: Final = 1.6
 _MOST_IN_BRACKETS: Final = 0.5
 """Ratios to the usual length of each of two versions and of twice the sentences, and of brackets at
 the end to what is before them: of 62,000 human translations 1, 12 and 2 are above."""
+_LEAST_ASKED: Final = 20
+"""Letters of a question: shorter ones, as "Why not try it?", become requests and labels."""
 _UNASKED: Final = frozenset({"ja", "th", "lo", "km", "my", "bo", "dz", "hy", "am", "ti"})
 """Languages that often ask with a word alone, or with a mark of their own."""
 
@@ -213,7 +215,7 @@ def _before(reply: _Reply) -> Defect | None:
     if _has_heading(reply):
         return Defect("The answer begins with a heading.")
     end = _LEAD_END.search(answer[:_HEAD])
-    if end is None or end.end() == len(answer):
+    if end is None or not any(map(str.isalnum, answer[end.end() :])):
         return None
     lead, mark = answer[: end.end()].strip(), end[0][0]
     if mark in ":：":
@@ -325,7 +327,8 @@ def _versions(reply: _Reply) -> Defect | None:
     if len(source) < _LEAST_SOURCE:
         return None
     brackets = _BRACKETS_BEHIND.search(answer[-2 * len(source) :]) if _may_close(answer) else None
-    if brackets is not None and _OPENING_BRACKET.search(source) is None:
+    is_prose = sentence_ends.ends_sentence(source)  # names have their original behind them
+    if brackets is not None and is_prose and _OPENING_BRACKET.search(source) is None:
         behind = len(brackets[0])
         if behind >= _MOST_IN_BRACKETS * (len(answer) - behind):
             return Defect("The answer ends with a note.")
@@ -346,11 +349,13 @@ def _may_close(answer: str) -> bool:
 
 
 def _answered(reply: _Reply) -> Defect | None:
-    """Return a slight defect for a statement where the source is a question alone."""
-    source = reply.source
-    if not source.endswith(("?", "？", "؟")) or _QUESTION.search(reply.answer):
+    """Return a slight defect for a statement where the source is a longer question alone."""
+    source, answer = reply.source, reply.answer
+    if not source.endswith(("?", "？", "؟")) or _QUESTION.search(answer):
         return None
-    if sentence_ends.count(source) != 1 or not any(map(str.isspace, source)):
+    if sentence_ends.count(source) != 1 or weighed_letters(source) < _LEAST_ASKED:
+        return None
+    if not sentence_ends.ends_sentence(answer) or _EXCLAMATION.search(answer):
         return None
     if languages.base(reply.candidate.target_lang) in _UNASKED:
         return None

@@ -126,6 +126,11 @@ def test_what_the_source_says_too_is_no_reply(source: str, answer: str, target: 
         ("Turn the page.", "Sayfayı çevir.", "tr"),
         ("Translator's note: a pun.", "Nota do tradutor: um trocadilho.", "pt"),
         ("What is the time?", "何時ですか。", "ja"),
+        ("Why not try it?", "Probieren Sie es aus.", "de"),
+        ("Forgot your password again, my friend?", "Passwort wieder vergessen", "de"),
+        ("The United Nations Educational Organization", "国際連合教育機関（UNESCO）です", "ja"),
+        ("The Rubens Society of Art and Science", "鲁本斯协会（Rubens Society of Art）", "zh"),
+        ("“I'll do it.”", "“好的，我来。”", "zh-Hans"),
         ("Teacher or pupil (of any school) in the city", "Lehrer / Schüler (jeder Schule)", "de"),
     ],
 )
