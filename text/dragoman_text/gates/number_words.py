@@ -73,13 +73,17 @@ _STEMS: Final = (
     ),
 )
 """Beginnings of words that many languages share; what a billion is differs."""
-_BEHIND: Final = re.compile("[ \u00a0\u2009\u202f-]?([^\\W\\d_]{1,16})")
+_VOWEL_SIGNS: Final = (
+    "\u0900-\u0903\u093a-\u094f\u0981-\u0983\u09bc-\u09cd\u0b82\u0bbe-\u0bcd\u0e31-\u0e4e"
+)
+"""Of Hindi, Bengali, Tamil and Thai, which are no letters of words to Python."""
+_BEHIND: Final = re.compile(f"[ \u00a0\u2009\u202f-]?((?:[^\\W\\d_]|[{_VOWEL_SIGNS}]){{1,16}})")
 
 
 _UNIT_WORDS: Final = "万亿|千[万萬]|百[万萬]|十[億亿]|천만|백만|[万萬億亿兆千百만억조천백]"
 _UNIT: Final = re.compile(_UNIT_WORDS)
 _AMOUNT: Final = r"[0-9][0-9,]{0,11}(?:\.[0-9]{1,6})?[ ]?"
-_REST: Final = r"[0-9]{1,4}(?![0-9])"
+_REST: Final = r"(?:[ ]?[0-9],[0-9]{3}|[0-9]{1,4})(?![0-9])"
 _WITH_UNIT: Final = re.compile(rf"([0-9][0-9,]*(?:\.[0-9]+)?)[ ]?({_UNIT_WORDS})?")
 _SEVERAL: Final = re.compile(
     rf"(?:{_AMOUNT}(?:{_UNIT_WORDS})[ ]?){{2,4}}(?:{_REST})?|{_AMOUNT}(?:{_UNIT_WORDS}){_REST}"

@@ -21,6 +21,8 @@ from dragoman_text.verdicts import Candidate
 
 _KINDS: Final = frozenset({"printf", "qt", "mustache", "template", "brace", "colon"})
 _MARKS: Final = ("%", "{", ":", "$t(", "[[")
+_FORM: Final = " | "
+"""What divides the forms of a plural in messages of Vue: `1 item | {n} items`."""
 _POSITION: Final = re.compile(r"\A%(?P<position>[0-9]{1,2})\$")
 _DATE: Final = re.compile("%[-_0^#]?[bBYyHIMmjUWwZklRTDFV]")
 """What strftime knows and printf does not: other languages have other orders of dates."""
@@ -47,7 +49,9 @@ def _changed(source: str, target: str) -> Defect | None:
     counted = _counts(target, expected)
     if missing := [each for each, times in expected.items() if counted[each] < times]:
         return Defect(f"The answer lacks {listed(missing)}.")
-    if repeated := [each for each, times in expected.items() if counted[each] > times]:
+    more_forms = target.count(_FORM) > source.count(_FORM) > 0  # a plural has more in Polish
+    repeated = [each for each, times in expected.items() if counted[each] > times]
+    if repeated and not more_forms:
         return Defect(f"The answer repeats {listed(repeated)}.")
     moved = _arguments(source, expected) - _arguments(target, expected)
     if moved and not _DATE.search(source):

@@ -58,6 +58,7 @@ def test_a_changed_placeholder_is_a_defect(source: str, answer: str) -> None:
         ("%50 indirim, %20 faiz", "50 % off, 20 % interest"),
         ("HH:MM[:ss] at 10:30", "СС:ММ[:сс] в 10:30"),
         ("See :name.", ":nameさん"),
+        ("1 item | {n} items", "1 element | {n} elementy | {n} elementów"),
     ],
 )
 def test_a_kept_placeholder_is_no_defect(source: str, answer: str) -> None:
