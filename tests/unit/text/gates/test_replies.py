@@ -139,7 +139,7 @@ def test_what_may_mean_something_else_is_no_reply(source: str, answer: str, targ
 
 
 def test_a_second_version_and_an_answered_question_are_reported() -> None:
-    twice = f"{GERMAN} Oder, in ganz anderen und viel besseren Worten: {GERMAN}"
+    twice = f"{GERMAN} Oder, in ganz anderen und möglicherweise viel besseren Worten: {GERMAN}"
     assert found(twice, "de") == "slight"
     question = "What is the capital of France?"
     assert found("Die Hauptstadt von Frankreich ist Paris.", "de", question) == "slight"
