@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from dragoman_text.gates import languages, leaks, replies
+from dragoman_text.gates import languages, leaks, replies, versions
 from dragoman_text.gates.defect import Defect, listed
 from dragoman_text.gates.openings import MARKS, OPENING, WRAPPER
 from dragoman_text.gates.paragraphs import count
@@ -63,6 +63,7 @@ def find(candidate: Candidate) -> Defect | None:
         leaks.find(candidate)
         or _opening(candidate)
         or replies.find(candidate)
+        or versions.find(candidate)
         or _echo(candidate)
         or _tail(source, target)
     )

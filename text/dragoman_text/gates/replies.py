@@ -33,8 +33,6 @@ _BRACKETS: Final = re.compile(
     r"(?<![(（\[［*_])[(（\[［*_]++\s*+(?![*_])[^()（）\[\]［］]{2,239}"
     r"[^()（）\[\]［］*_][)）\]］*_]++\.?\Z"
 )
-_SLASH: Final = re.compile(r" (?://?|\|) ")
-_BRACKETS_BEHIND: Final = re.compile(r"[(（\[［]([^()（）\[\]［］]{3,})[)）\]］][ .。]*\Z")
 _HEADING: Final = re.compile(r"#{1,6}\s|[*_]{1,2}\w")
 _OPENING_BRACKET: Final = re.compile("[(（\\[［]")
 _QUESTION: Final = re.compile("[?？؟;՞]")
@@ -55,17 +53,6 @@ _SHORT_LEAD: Final = 45
 _SHORT_SENTENCE: Final = 26
 _SHORT_SOURCE: Final = 60
 _LABEL_LENGTH: Final = 12
-_LEAST_SOURCE: Final = 40
-"""Characters from which on a source has a usual length of its translation."""
-_VERSION: Final = 0.6
-_TWICE: Final = 1.7
-_MOST_IN_BRACKETS: Final = 0.5
-"""Ratios to the usual length of each of two versions and of twice the sentences, and of brackets at
-the end to what is before them: of 62,000 human translations 1, 7 and 2 are above."""
-_LEAST_ASKED: Final = 20
-"""Letters of a question: shorter ones, as "Why not try it?", become requests and labels."""
-_UNASKED: Final = frozenset({"ja", "th", "lo", "km", "my", "bo", "dz", "hy", "am", "ti"})
-"""Languages that often ask with a word alone, or with a mark of their own."""
 
 
 def find(candidate: Candidate) -> Defect | None:
@@ -74,7 +61,7 @@ def find(candidate: Candidate) -> Defect | None:
     if not reply.answer or reply.answer == reply.source:
         return None
     slight = None
-    for part in (_instead, _before, _behind, _around, _versions, _answered):
+    for part in (_instead, _before, _behind, _around):
         defect = part(reply)
         if defect is not None and not defect.slight:
             return defect
@@ -319,44 +306,3 @@ def _around(reply: _Reply) -> Defect | None:
     if "\n\n" in reply.answer:
         return Defect("The answer has a paragraph that the source does not have.")
     return Defect("The answer has a line that the source does not have.", slight=True)
-
-
-def _versions(reply: _Reply) -> Defect | None:
-    """Return a defect for a second version, or for brackets half as long as the translation."""
-    source, answer = reply.source, reply.answer
-    if len(source) < _LEAST_SOURCE:
-        return None
-    brackets = _BRACKETS_BEHIND.search(answer[-2 * len(source) :]) if _may_close(answer) else None
-    is_prose = sentence_ends.ends_sentence(source)  # names have their original behind them
-    if brackets is not None and is_prose and _OPENING_BRACKET.search(source) is None:
-        behind = len(brackets[0])
-        if behind >= _MOST_IN_BRACKETS * (len(answer) - behind):
-            return Defect("The answer ends with a note.")
-    ratio, usual = length.ratio(reply.candidate)
-    if reply.added_lines > 0 or ratio < 1.0:
-        return None
-    versions = _SLASH.split(answer)
-    if len(versions) == 2 and not _SLASH.search(source):
-        shorter = min(map(len, versions))
-        return Defect("The answer has two versions.") if shorter >= _VERSION * usual else None
-    if ratio > _TWICE and sentence_ends.count(answer) >= 2 * max(1, sentence_ends.count(source)):
-        return Defect("The answer has twice the sentences.", slight=True)
-    return None
-
-
-def _may_close(answer: str) -> bool:
-    return answer.rstrip(" .。").endswith((")", "）", "]", "］"))
-
-
-def _answered(reply: _Reply) -> Defect | None:
-    """Return a slight defect for a statement where the source is a longer question alone."""
-    source, answer = reply.source, reply.answer
-    if not source.endswith(("?", "？", "؟")) or _QUESTION.search(answer):
-        return None
-    if sentence_ends.count(source) != 1 or weighed_letters(source) < _LEAST_ASKED:
-        return None
-    if not sentence_ends.ends_sentence(answer) or _EXCLAMATION.search(answer):
-        return None
-    if languages.base(reply.candidate.target_lang) in _UNASKED:
-        return None
-    return Defect("The source asks, the answer does not.", slight=True)

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from dragoman_text.gates import reply_words
-from dragoman_text.gates.replies import find
+from dragoman_text.gates import replies, reply_words, versions
+from dragoman_text.gates.defect import Defect
 from dragoman_text.verdicts import Candidate
 from support.pace import LINEAR_S
 
@@ -16,6 +16,10 @@ SOURCE = (
     " afterwards."
 )
 GERMAN = "Der Vertrag wurde am Montag unterschrieben und trat sofort in Kraft."
+
+
+def find(candidate: Candidate) -> Defect | None:
+    return replies.find(candidate) or versions.find(candidate)
 
 
 def found(answer: str, target: str, source: str = SOURCE, source_lang: str | None = "en") -> str:
