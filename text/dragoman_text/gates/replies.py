@@ -157,7 +157,9 @@ def _instead(reply: _Reply) -> Defect | None:
     new = reply.new(head, _WEIGHTY | _TASK)
     denies, task = new.keys() & _DENIES, new.keys() & _TASK
     if (denies and (task or "ai" in new)) or len(denies) > 1 or ("ai" in new and task):
-        sure = len(new) > 2 or sum(new.values()) > 3 or "sorry" in new or _unlike(reply)
+        about_it = bool(task) or "ai" in new
+        sure = about_it and (len(new) > 2 or sum(new.values()) > 3 or "sorry" in new)
+        sure = sure or _unlike(reply)
         return Defect("The answer refuses to translate.", slight=not sure)
     if denies and _is_short_english(reply):
         return Defect("The answer refuses to translate.")

@@ -19,9 +19,11 @@ _LEAST_SOURCE: Final = 40
 """Characters from which on a source has a usual length of its translation."""
 _VERSION: Final = 0.6
 _TWICE: Final = 1.7
+_WITH_NOTE: Final = 1.15
 _MOST_IN_BRACKETS: Final = 0.5
-"""Ratios to the usual length of each of two versions and of twice the sentences, and of brackets at
-the end to what is before them: of 62,000 human translations 1, 7 and 2 are above."""
+"""Ratios to the usual length of each of two versions, of twice the sentences and of an answer with
+a note, and of brackets at the end to what is before them: authors write in brackets, too, what the
+source has without."""
 _LEAST_ASKED: Final = 20
 """Letters of a question: shorter ones, as "Why not try it?", become requests and labels."""
 _UNASKED: Final = frozenset({"ja", "th", "lo", "km", "my", "bo", "dz", "hy", "am", "ti"})
@@ -38,13 +40,13 @@ def _versions(candidate: Candidate) -> Defect | None:
     source, answer = candidate.source.strip(), candidate.target.strip()
     if len(source) < _LEAST_SOURCE:
         return None
+    ratio, usual = length.ratio(candidate)
     brackets = _BRACKETS_BEHIND.search(answer[-2 * len(source) :]) if _may_close(answer) else None
     is_prose = sentence_ends.ends_sentence(source)  # names have their original behind them
     if brackets is not None and is_prose and _BRACKET.search(source) is None:
         behind = len(brackets[0])
-        if behind >= _MOST_IN_BRACKETS * (len(answer) - behind):
+        if ratio > _WITH_NOTE and behind >= _MOST_IN_BRACKETS * (len(answer) - behind):
             return Defect("The answer ends with a note.")
-    ratio, usual = length.ratio(candidate)
     if _lines(answer) > _lines(source) or ratio < 1.0:
         return None
     versions = _SLASH.split(answer)
