@@ -28,6 +28,9 @@ _MORE_REPEATED: Final = 0.15
 
 _WORDS_IN_GROUP: Final = 4
 _CHARACTERS_IN_GROUP: Final = 8
+_LETTERS_IN_GROUP: Final = 12
+"""Of Thai, Lao, Khmer and Burmese, whose words have as many letters as others."""
+_OF_LETTERS: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
 _WORD: Final = re.compile(r"\S+")
 
 
@@ -119,13 +122,15 @@ def _repeats_before(text: str, at: int, unit: str) -> int:
 def repeated_share(text: str, least: int = _LEAST_GROUPS) -> float:
     """Return the share, 0-1, of groups of four words that occurred before in the text.
 
-    In texts without blanks, the share of groups of eight characters. 0 for a text with fewer
-    groups than `least`; a source has few words where the answer has many characters.
+    In texts without blanks, the share of groups of eight characters, or of twelve letters. 0 for
+    a text with fewer groups than `least`; a source has few words where the answer has many
+    characters.
     """
     words = _WORD.findall(text)
     # Scripts without blanks between words have three bytes per letter.
     if 2 * _CHARACTERS_IN_GROUP * len(words) < len(text) and len(text.encode()) > 2 * len(text):
-        return _share(text, _CHARACTERS_IN_GROUP, 2 * least)
+        size = _LETTERS_IN_GROUP if _OF_LETTERS.search(text) else _CHARACTERS_IN_GROUP
+        return _share(text, size, 2 * least)
     return _share(words, _WORDS_IN_GROUP, least)
 
 

@@ -29,6 +29,15 @@ def found(answer: str, *targets: str, language: str = "de", case_sensitive: bool
         ("データベースを開く", ("データベース",), "ja"),
         ("ein Ufer", ("Bank", "Ufer"), "de"),
         ("STRASSENBAHN", ("Straßenbahn",), "de"),
+        ("die Datensätze", ("Datensatz",), "de"),
+        ("wydawnictwami", ("wydawnictwo",), "pl"),
+        ("tietokannan", ("tietokanta",), "fi"),
+        ("افتح الحاسوب", ("حاسوب",), "ar"),
+        ("للحاسوب", ("الحاسوب",), "ar"),
+        ("פתח את המחשב", ("מחשב",), "he"),
+        ("ar an gcat", ("cat",), "ga"),
+        ("コンピュータを起動", ("コンピューター",), "ja"),
+        ("コンピューターを起動", ("コンピュータ",), "ja"),
     ],
 )
 def test_any_form_complies_inflected_too(
@@ -43,6 +52,10 @@ def test_any_form_complies_inflected_too(
         ("Das Ufer", "Bank", "de"),
         ("Die Bankräuberbande", "Bank", "de"),
         ("在表中", "数据库", "zh"),
+        ("Die Rechtschreibung", "Rechner", "de"),
+        ("The computation", "Computer", "en"),
+        ("imprimer la page", "imprimante", "fr"),
+        ("افتح الباب", "حاسوب", "ar"),
         ("", "Bank", "de"),
     ],
 )
