@@ -257,7 +257,8 @@ async def test_partitions_added_while_running_are_read_from_their_beginning(
 
 
 def _events(worker: WorkerProcess) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in worker.output.splitlines() if line.startswith("{")]
+    lines = worker.output.rpartition("\n")[0].splitlines()  # the last one may be unfinished
+    return [json.loads(line) for line in lines if line.startswith("{")]
 
 
 # --- no broker ------------------------------------------------------------------------------------
@@ -299,6 +300,9 @@ def test_a_worker_without_its_broker_lives_works_on_and_can_be_stopped(
             what="committed == end",
         )
         wait_until(lambda: worker.get("/readyz")[0] == 200, timeout_s=20, what="ready again")
+        wait_until(
+            lambda: '"event": "kafka_available"' in worker.output, timeout_s=20, what="in the log"
+        )
         gone, back = (line for line in _events(worker) if line["event"].startswith("kafka_"))
         assert (gone["event"], back["event"]) == ("kafka_unavailable", "kafka_available")
         assert gone["servers"] == back["servers"] == own_kafka.bootstrap
