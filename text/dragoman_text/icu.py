@@ -101,6 +101,16 @@ def parsed(text: str) -> tuple[Node, ...]:
     return nodes
 
 
+def message(text: str) -> tuple[Node, ...] | None:
+    """Return the nodes of a valid message with a plural or select; None for other texts."""
+    if not has_arms(text):
+        return None
+    try:
+        return parsed(text)
+    except NoMessage:
+        return None
+
+
 def skeleton(nodes: Iterable[Node], start: int = 0) -> Iterator[tuple[int, int]]:
     """Yield the ranges of what is no literal text: arguments, counts, heads and ends of choices.
 

@@ -171,21 +171,11 @@ def _occurrences(text: str, term: str) -> Iterator[int]:
 def _placeholders(text: str) -> Iterator[Span]:
     """Yield what is no prose: of an ICU message, all but the texts of its arms."""
     end = 0
-    for start, after in _of_message(text):
+    for start, after in icu.skeleton(icu.message(text) or ()):
         yield from _between(text, end, start)
         yield Span(start, after, "icu")
         end = after
     yield from _between(text, end, len(text))
-
-
-def _of_message(text: str) -> Sequence[tuple[int, int]]:
-    """Return the ranges of an ICU message that are no text; none of a text that is no message."""
-    if not icu.has_arms(text):
-        return ()
-    try:
-        return tuple(icu.skeleton(icu.parsed(text)))
-    except icu.NoMessage:
-        return ()
 
 
 def _between(text: str, start: int, end: int) -> Iterator[Span]:

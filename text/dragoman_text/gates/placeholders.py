@@ -34,7 +34,7 @@ _MOST_SENTENCES: Final = 16
 
 def find(candidate: Candidate) -> Defect | None:
     """Return a defect if a protected literal or a placeholder is missing, too frequent or moved."""
-    message = _message(candidate.source)
+    message = icu.message(candidate.source)
     if message is None:
         changed = _changed(candidate.source, candidate.target)
     else:
@@ -127,18 +127,8 @@ def _without_position(placeholder: str) -> str:
 # --- ICU messages ---------------------------------------------------------------------------------
 
 
-def _message(text: str) -> Sequence[icu.Node] | None:
-    """Return the nodes of a message with a plural or select; None for other texts."""
-    if not icu.has_arms(text):
-        return None
-    try:
-        return icu.parsed(text)
-    except icu.NoMessage:
-        return None
-
-
 def _changed_message(source: Sequence[icu.Node], target: str) -> Defect | None:
-    answer = _message(target)
+    answer = icu.message(target)
     if answer is None:
         return Defect("The answer is no ICU message, as the source is.")
     expected, found = _selectors(source), _selectors(answer)

@@ -164,6 +164,8 @@ class Plan:
     """Language of each item, if detected; None for all where the source is given."""
     rules: Rules = NOT_JUDGED
     """How its answers are judged."""
+    frames: dict[str | None, tuple[str, ...]] = field(default_factory=dict)
+    """The profile's own words in a prompt, by the source language."""
     steering_chars: int = 0
     """Characters of context, terms and instructions, which are part of every request."""
     upcoming: list[Unit] = field(default_factory=list)
@@ -195,8 +197,10 @@ class Plan:
     def prompted(self, item: PlannedItem) -> tuple[str, ...]:
         """Return what the model reads besides the item's text, in lines of the prompt."""
         given = (self.job.context, item.item.context, *(self.job.instructions or ()))
-        frame = wording(self.profile, self.target_lang, item.source_lang)
-        return (*frame, *filter(None, given))
+        lang = item.source_lang
+        if lang not in self.frames:
+            self.frames[lang] = wording(self.profile, self.target_lang, lang)
+        return (*self.frames[lang], *filter(None, given))
 
     @property
     def units(self) -> list[Unit]:
