@@ -12,6 +12,7 @@ from typing import Final
 from aiokafka.errors import OffsetOutOfRangeError
 
 from dragoman_connections.settings import KafkaSettings
+from dragoman_worker.backoff import pause_s
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt
 from dragoman_worker.kafka.committer import Committer
@@ -20,7 +21,7 @@ from dragoman_worker.kafka.fetching import POLL_MS, Fetching
 from dragoman_worker.kafka.membership import Membership
 from dragoman_worker.kafka.membership_reporter import MembershipReporter
 from dragoman_worker.kafka.partitions import Partitions
-from dragoman_worker.kafka.resyncs import FETCH_ERRORS, Resyncs, backoff_s
+from dragoman_worker.kafka.resyncs import BACKOFF, FETCH_ERRORS, Resyncs
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Capacity, Delivery
@@ -200,7 +201,7 @@ class KafkaConsumer:
             await membership.stop()
         tries = self._rebuilds_in_a_row
         while True:
-            await asyncio.sleep(backoff_s(tries))
+            await asyncio.sleep(pause_s(BACKOFF, tries))
             membership = self._new_membership()
             try:
                 async with asyncio.timeout(JOIN_WITHIN_S):

@@ -7,7 +7,6 @@ back to the next offset to deliver.
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from typing import Final
 
@@ -20,14 +19,14 @@ from aiokafka.errors import (
     UnsupportedCodecError,
 )
 
+from dragoman_worker.backoff import backoff, pause_s
 from dragoman_worker.errors import Halt
 from dragoman_worker.kafka.membership import Membership
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
 
 TRIES_BEFORE_HALT: Final = 5
-FIRST_BACKOFF_S: Final = 0.2
-LONGEST_BACKOFF_S: Final = 10.0
+BACKOFF: Final = backoff(0.4, 10.0)
 FETCH_ERRORS: Final = (
     CorruptRecordException,
     NoOffsetForPartitionError,
@@ -54,19 +53,19 @@ class Resyncs:
         if not self._in_a_row:
             self._failed_at = membership.next_offsets()
         self._in_a_row += 1
-        pause_s = backoff_s(self._in_a_row)
+        again_in_s = pause_s(BACKOFF, self._in_a_row)
         logger().error(
             "resync",
             error=type(error).__name__,
             times=self._in_a_row,
-            again_in_s=round(pause_s, 1),
+            again_in_s=round(again_in_s, 1),
         )
         if self._in_a_row >= TRIES_BEFORE_HALT:
             raise Halt(
                 f"a record cannot be fetched ({type(error).__name__}), and none is ever skipped; "
                 "see docs/how-to/troubleshoot.md"
             ) from error
-        self._resume_at = time.monotonic() + pause_s
+        self._resume_at = time.monotonic() + again_in_s
 
     def succeeded(self, membership: Membership) -> None:
         """Reset the count once all partitions have passed the position of the failure.
@@ -78,20 +77,13 @@ class Resyncs:
 
     async def due_within(self, seconds: float) -> bool:
         """Wait for the end of a pause, up to `seconds`; return whether it is over."""
-        pause_s = 0.0 if self._resume_at is None else self._resume_at - time.monotonic()
-        if pause_s > 0:
-            await asyncio.sleep(min(pause_s, seconds))
-        return pause_s <= seconds
+        left_s = 0.0 if self._resume_at is None else self._resume_at - time.monotonic()
+        if left_s > 0:
+            await asyncio.sleep(min(left_s, seconds))
+        return left_s <= seconds
 
     def resume(self, membership: Membership) -> None:
         """Seek to the next offsets to deliver, after a pause."""
         if self._resume_at is not None:
             self._resume_at = None
             membership.seek_all()
-
-
-def backoff_s(tries: int) -> float:
-    """Return the seconds before another try: doubled each time up to the longest, with jitter."""
-    doubled = 2.0 ** min(tries, 30)  # an outage may last days, and a float has a maximum
-    longest = min(LONGEST_BACKOFF_S, FIRST_BACKOFF_S * doubled)
-    return random.uniform(longest / 2, longest)  # noqa: S311  jitter, no secret

@@ -10,6 +10,7 @@ import pytest
 
 from dragoman_schemas.results import JobStatus, TranslationResult
 from dragoman_schemas.wire import rfc3339
+from dragoman_worker.backoff import pause_s
 from dragoman_worker.errors import Halt, Unavailable
 from dragoman_worker.job import worker as worker_module
 from dragoman_worker.job.outages import Outages
@@ -157,7 +158,7 @@ def test_every_default_of_a_back_off_is_bounded() -> None:
     for _ in range(60):
         backoff.failed()
     longest = [backoff.delay_s() for _ in range(60)]
-    longest += [resyncs.backoff_s(tries) for tries in range(1, 60)]
+    longest += [pause_s(resyncs.BACKOFF, tries) for tries in range(1, 60)]
     assert max(longest) <= LONGEST_WAIT_S
     assert RetryPolicy().max_s <= LONGEST_WAIT_S
 

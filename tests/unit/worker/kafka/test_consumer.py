@@ -27,6 +27,7 @@ from aiokafka.errors import (
 from prometheus_client import CollectorRegistry
 
 from dragoman_connections.settings import KafkaSettings
+from dragoman_worker.backoff import backoff
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt
 from dragoman_worker.kafka import committer, group_consumer, resyncs
@@ -95,6 +96,12 @@ class Bench:
         return self.metrics.registry.get_sample_value(f"dragoman_{name}_total", labels) or 0.0
 
 
+def use_backoff(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Wait up to `seconds` after every failed fetch and before every new consumer."""
+    for user in (module, resyncs):
+        monkeypatch.setattr(user, "BACKOFF", backoff(seconds, seconds))
+
+
 def positions(deliveries: Sequence[Delivery]) -> list[tuple[int, int]]:
     return [(delivery.partition, delivery.offset) for delivery in deliveries]
 
@@ -103,7 +110,7 @@ def positions(deliveries: Sequence[Delivery]) -> list[tuple[int, int]]:
 async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
     """Assign partitions 0 and 1 with ten records each; no periodic commits."""
     monkeypatch.setattr(committer, "COMMIT_EVERY_S", 3_600.0)
-    monkeypatch.setattr(resyncs, "LONGEST_BACKOFF_S", 0.001)
+    use_backoff(monkeypatch, 0.001)
     made = Bench(monkeypatch)
     await made.consumer.start(Deadline.after(5))
     made.fake.fill(0, 10)
@@ -193,8 +200,7 @@ async def test_a_record_that_cannot_be_fetched_halts_and_is_not_skipped(bench: B
 async def test_after_an_error_polls_stay_bounded_and_fetch_only_after_a_pause(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resyncs, "LONGEST_BACKOFF_S", 2.0)
-    monkeypatch.setattr(resyncs, "FIRST_BACKOFF_S", 2.0)
+    use_backoff(monkeypatch, 2.0)
     bench.fake.polls.append(CorruptRecordException())
     assert await bench.offsets() == []
     bench.fake.seeks.clear()
@@ -206,13 +212,6 @@ async def test_after_an_error_polls_stay_bounded_and_fetch_only_after_a_pause(
     assert time.monotonic() - failed_at >= 1.0, "half of the longest pause"
     assert polls >= 3, "each was a quarter of a second"
     assert len(offsets) == 20
-
-
-def test_pauses_grow_up_to_their_maximum_after_any_number_of_tries() -> None:
-    first, longest = resyncs.FIRST_BACKOFF_S, resyncs.LONGEST_BACKOFF_S
-    assert first / 2 <= resyncs.backoff_s(0) <= first
-    for tries in (10, 1_024, 1_000_000):
-        assert longest / 2 <= resyncs.backoff_s(tries) <= longest
 
 
 async def test_the_count_of_errors_is_reset_once_every_partition_has_progressed(
@@ -936,7 +935,7 @@ URGENT, BULK = TopicPartition("urgent", 0), TopicPartition("bulk", 0)
 async def priorities(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
     """Two topics with one partition each: a backlog of `bulk`, and no record of `urgent`."""
     monkeypatch.setattr(committer, "COMMIT_EVERY_S", 3_600.0)
-    monkeypatch.setattr(resyncs, "LONGEST_BACKOFF_S", 0.001)
+    use_backoff(monkeypatch, 0.001)
     made = Bench(monkeypatch, "urgent:8", "bulk")
     await made.consumer.start(Deadline.after(5))
     made.fake.fill(BULK, 15)
