@@ -19,7 +19,7 @@ from dragoman_worker.cli.bench import bench
 from dragoman_worker.cli.check import check
 from dragoman_worker.cli.options import fail, not_installed
 from dragoman_worker.cli.profiles import profiles
-from dragoman_worker.cli.run import end_memberships, fork_server, replica, run
+from dragoman_worker.cli.run import fork_server, replica, run
 from dragoman_worker.cli.tune import tune
 from dragoman_worker.cli.why import why
 from dragoman_worker.process.stderr_relay import open_standard_streams
@@ -35,7 +35,7 @@ app = typer.Typer(
 for command in (run, check, profiles, tune, bench, why):
     # The whole first line: Click would cut it where it has no `short_help`.
     app.command(short_help=(command.__doc__ or "").partition("\n")[0])(command)
-for internal in (replica, fork_server, end_memberships):  # `run` starts these
+for internal in (replica, fork_server):  # `run` starts these
     app.command(hidden=True)(internal)
 
 

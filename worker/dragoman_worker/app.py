@@ -137,7 +137,7 @@ class App:
         if _always_judges(settings):
             await self._judge.ready()
         self._readiness.enter(StartPhase.CONSUMER_GROUP)
-        consumer = _consumer(settings, self._slot, self._metrics)
+        consumer = _consumer(settings, self._metrics)
         core = Core(
             settings,
             Ports(
@@ -271,15 +271,12 @@ async def _open_publisher(
     return publisher
 
 
-def _consumer(
-    settings: WorkerSettings, slot: ReplicaSlot | None, metrics: Metrics
-) -> KafkaConsumer:
+def _consumer(settings: WorkerSettings, metrics: Metrics) -> KafkaConsumer:
     return KafkaConsumer(
         settings.kafka,
         partition_span=settings.limits.partition_span,
         client_id=settings.worker_id,
         metrics=metrics,
-        joined=slot.parent_link.joined if slot else None,
     )
 
 

@@ -36,7 +36,6 @@ class FakeConsumer:
         self.commits: list[dict[TopicPartition, int]] = []
         self.seeks: list[tuple[TopicPartition, int]] = []
         self.stopped = False
-        self.member_id = ""
         self.asked = 0
         self.untold_error: BaseException | None = None
         self.group: list[int] | None = None
@@ -155,7 +154,6 @@ class FakeConsumer:
         return SimpleNamespace(
             _coordination_task=self.coordination_ended,
             _pending_exception=self.untold_error,
-            member_id=self.member_id,
             fetch_committed_offsets=self._fetch_committed_offsets,
         )
 

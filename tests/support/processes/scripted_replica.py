@@ -4,9 +4,9 @@ Usage: `python scripted_replica.py NUMBER SOCKET PARENT_LINK FOLDER`. FOLDER/pla
 to a list of steps, one per start (the last one repeats). Events are appended to
 FOLDER/events.jsonl. A step may hold: `say` [kind, message], `ready` (default true), `exit` (status,
 at once), `leave` (a grandchild in its own session), `term` ("exit", "ignore" or seconds to take),
-`livez`, `startupz` (a status), `deaf_once_ready`, `load_s` (before it is ready), `joined` (member
-ids it reports, one by one). Once ready: `settles`, `opened` (a record that it reports as opened),
-`opens` (records that it is opening when it kills itself).
+`livez`, `startupz` (a status), `deaf_once_ready`, `load_s` (before it is ready). Once ready:
+`settles`, `opened` (a record that it reports as opened), `opens` (records that it is opening when
+it kills itself).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 
 from dragoman_worker.process import forking
 from dragoman_worker.process.journal import Entry, Slots, Stage, journal_file, table_file
-from dragoman_worker.process.parent_link import GroupMember, ParentLink
+from dragoman_worker.process.parent_link import ParentLink
 from dragoman_worker.process.signals import supervised_signals
 
 
@@ -71,8 +71,6 @@ class Scripted:
         if step.get("leave"):
             child = subprocess.Popen(["sleep", "300"], start_new_session=True)  # noqa: ASYNC220
             self.log("left", child=child.pid)
-        for member in step.get("joined", ()):
-            self._parent_link.joined(GroupMember("the-group", member))
         if "say" in step:
             self._parent_link.failed(*step["say"])
         if "exit" in step:

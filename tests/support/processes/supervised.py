@@ -20,7 +20,7 @@ from dragoman_worker.process.launcher import supervise
 from dragoman_worker.process.placement import Place
 from dragoman_worker.process.signals import stop_signals_blocked
 from dragoman_worker.settings import WorkerSettings
-from support.processes import scripted_fork_server, scripted_replica, scripted_standby
+from support.processes import scripted_fork_server, scripted_replica
 from support.processes.child_process import ChildProcess
 from support.processes.fork_server import Forked, fork_server, own_session
 
@@ -67,7 +67,6 @@ def _supervise(folder: str, given: dict[str, Any], out: Path, err: Path) -> NoRe
         return [sys.executable, str(scripted_fork_server.__file__), folder, how, connection]
 
     with stop_signals_blocked():
-        standby = [sys.executable, str(scripted_standby.__file__), folder]
         backoff = partial(Backoff, initial_s=0.05, max_s=0.1)
         try:
             result = supervise(
@@ -75,7 +74,6 @@ def _supervise(folder: str, given: dict[str, Any], out: Path, err: Path) -> NoRe
                 command,
                 backoff,
                 places=places,
-                end_memberships=standby,
                 fork_server=server if how else None,
             )
         except SettingsError as error:

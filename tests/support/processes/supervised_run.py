@@ -42,19 +42,6 @@ class Run:
             what=f"{event} {count} times",
         )
 
-    def requests(self) -> list[dict[str, Any]]:
-        """Return the starts of the standby process and the requests it received."""
-        place = self.folder / "requests.jsonl"
-        lines = place.read_text().splitlines() if place.exists() else []
-        return [json.loads(line) for line in lines if line.endswith("}")]
-
-    def asked_for(self, member: str) -> bool:
-        """Wait until the end of this membership was requested."""
-        wanted = {"group": "the-group", "member": member}
-        return self.process.wait_for(
-            lambda: wanted in self.requests(), timeout_s=SOON_S, what=f"the end of {member}"
-        )
-
     def get(self, path: str) -> tuple[int, str]:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as page:

@@ -1,4 +1,4 @@
-"""The `run` command and the three internal commands that it starts as child processes."""
+"""The `run` command and the two internal commands that it starts as child processes."""
 
 from __future__ import annotations
 
@@ -69,7 +69,6 @@ def _supervise(settings: WorkerSettings, config: Path | None, set_: list[str] | 
             settings,
             _replica_command(settings, share, config, pairs),
             places=share.places,
-            end_memberships=_own_command("end-memberships", config, named),
             fork_server=(
                 (lambda connection: _own_command("fork-server", config, named, connection))
                 if settings.engine.kind == "vllm"
@@ -192,13 +191,3 @@ def _work(settings: WorkerSettings, slot: ReplicaSlot) -> None:
         defect = f"a defect of the worker: {log.where(error)}; nothing unfinished was committed"
         slot.parent_link.failed("failed", full_disk(error) or defect)
         raise SystemExit(1) from None
-
-
-def end_memberships(config: Config = None, set_: Set = None) -> None:
-    """End the group memberships of dead replicas that `run` writes to stdin as JSON lines."""
-    from dragoman_worker import log
-    from dragoman_worker.kafka import leave_group
-
-    settings = settings_or_exit(config, set_)
-    log.configure(settings.log, worker_id=settings.worker_id)
-    leave_group.end_memberships(settings.kafka, sys.stdin)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
@@ -19,13 +19,11 @@ from dragoman_worker.kafka.committer import Committer
 from dragoman_worker.kafka.connection import connected, forbidden, is_outage, loggable, not_allowed
 from dragoman_worker.kafka.fetching import POLL_MS, Fetching
 from dragoman_worker.kafka.membership import Membership
-from dragoman_worker.kafka.membership_reporter import MembershipReporter
 from dragoman_worker.kafka.partitions import Partitions
 from dragoman_worker.kafka.resyncs import BACKOFF, FETCH_ERRORS, Resyncs
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Capacity, Delivery
-from dragoman_worker.process.parent_link import GroupMember
 
 IDLE_POLL_S: Final = 10.0
 """Seconds between polls without capacity: paused polls that only keep the group membership."""
@@ -49,9 +47,7 @@ class KafkaConsumer:
         partition_span: int,
         client_id: str,
         metrics: Metrics,
-        joined: Callable[[GroupMember], None] | None = None,
     ) -> None:
-        """Call `joined` with each new group membership as soon as it begins."""
         self._settings = settings
         self._span = partition_span
         self._client_id = client_id
@@ -62,7 +58,6 @@ class KafkaConsumer:
         self._membership: Membership | None = None
         self._fetching = Fetching(self._partitions)
         self._capacity = Capacity(1)
-        self._reporter = MembershipReporter(settings.group_id, lambda: self._membership, joined)
         self._rebuilding: asyncio.Task[None] | None = None
         self._rebuilds_in_a_row = 0
         self._resyncs = Resyncs(metrics)
@@ -74,9 +69,7 @@ class KafkaConsumer:
 
     async def start(self, within: Deadline) -> None:
         """Join the group. Raises Unreachable, and Halt if the broker denies it."""
-        self._reporter.start()
         await connected(self._new_membership, self._settings, within)
-        self._reporter.report()  # at once: later steps of the start may block the event loop
         self._committer.start()
 
     async def close(self) -> None:
@@ -88,7 +81,6 @@ class KafkaConsumer:
         await self._committer.stop()
         if self._membership is not None:
             await self._membership.stop()
-        self._reporter.stop()
 
     def _new_membership(self) -> Membership:
         # Its callbacks run, and commit, before its start has returned.

@@ -93,12 +93,6 @@ def dead_tasks(consumer: Any) -> list[str]:
     return [name for name, task in tasks.items() if task.done()]
 
 
-def member_id(consumer: Any) -> str:
-    """Return the consumer's member id in the group; empty before it has one."""
-    coordinator = consumer._coordinator  # created by start()
-    return "" if coordinator is None else str(coordinator.member_id)
-
-
 def answers(consumer: Any) -> bool:
     """Whether any broker answers: its connection is open and no request is overdue.
 

@@ -66,11 +66,6 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka h
         await group_consumer.leave_and_close(self.consumer, STOP_WITHIN_S)
 
     @property
-    def member_id(self) -> str:
-        """The consumer's member id in the group; empty before it has one."""
-        return group_consumer.member_id(self.consumer)
-
-    @property
     def broken(self) -> str | None:
         """Why this consumer has to be replaced; None while it works."""
         if self._failure is not None:

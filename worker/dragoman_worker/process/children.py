@@ -22,12 +22,10 @@ from typing import Any, Final, Protocol, Self
 from dragoman_worker.process import fork_server
 from dragoman_worker.process.fork_server import CannotFork, ForkServer
 from dragoman_worker.process.forking import LINK
-from dragoman_worker.process.leave_group import LeaveGroupProcess
 from dragoman_worker.process.parent_link import (
     ABORT_SIGNAL,
     TERMINAL_SIGNALS,
     FailureKind,
-    GroupMember,
     adopt_orphans,
 )
 
@@ -62,17 +60,10 @@ class ForkedProcess:
 class Replica:
     """One replica process from its start to its exit."""
 
-    def __init__(
-        self,
-        process: Process,
-        link: socket.socket,
-        leave_group: LeaveGroupProcess,
-    ) -> None:
+    def __init__(self, process: Process, link: socket.socket) -> None:
         self._process = process
         self._link = link
         self._received = b""
-        self._leave_group = leave_group
-        self._membership: GroupMember | None = None
         self._listening: asyncio.AbstractEventLoop | None = None
         self.pid = process.pid
         self.forked = isinstance(process, ForkedProcess)
@@ -129,8 +120,6 @@ class Replica:
         self._stop_listening()
         self._link.close()
         self._process.returncode = self.status = status  # reaped here, not by subprocess
-        if status and self._membership is not None:  # with status 0 it has left its group
-            self._leave_group.request(self._membership)
         self.exited.set()
 
     def _receive(self) -> None:
@@ -146,10 +135,6 @@ class Replica:
         match report["event"]:
             case "ready":
                 self.ready.set()
-            case "joined":
-                self._membership = GroupMember(report["group"], report["member"])
-                with suppress(OSError):  # no process can be started; a request tries it again
-                    self._leave_group.prepare()
             case "settled":
                 self.settled.set()
             case "opened":
@@ -170,11 +155,10 @@ class ChildProcesses:
         self,
         command: Command,
         folder: Path,
-        end_memberships: Sequence[str] = (),
         environment: Callable[[int], Mapping[str, str]] = lambda _: {},
         fork_server: fork_server.Command | None = None,
     ) -> None:
-        """Keep sockets in `folder`; `end_memberships` is the argv of the standby process.
+        """Keep sockets in `folder`.
 
         `environment` returns the variables that a replica has besides those of this process.
         `fork_server` is the command of the process that replicas are forked from, if there is one.
@@ -182,7 +166,6 @@ class ChildProcesses:
         self._command = command
         self.fork_server = ForkServer(fork_server)
         self._environment = environment
-        self._leave_group = LeaveGroupProcess(end_memberships)
         self._folder = folder
         self._living: dict[int, Replica] = {}
         self._of_number: dict[int, Replica] = {}
@@ -205,7 +188,6 @@ class ChildProcesses:
             with suppress(ChildProcessError):
                 replica.reaped(os.waitstatus_to_exitcode(os.waitpid(replica.pid, 0)[1]))
         self.fork_server.close()
-        self._leave_group.close()  # last: the exit of a replica may have started it
 
     def socket(self, number: int) -> Path:
         """Return the path of the Unix socket of replica `number`'s HTTP pages."""
@@ -234,7 +216,7 @@ class ChildProcesses:
             except OSError:
                 link.close()
                 raise
-        replica = Replica(process, link, self._leave_group)
+        replica = Replica(process, link)
         self._living[replica.pid] = self._of_number[number] = replica
         return replica
 
@@ -278,7 +260,6 @@ class ChildProcesses:
                 if pid == 0:
                     break
                 exit_code = os.waitstatus_to_exitcode(status)
-                self._leave_group.reaped(pid, exit_code)
                 self.fork_server.reaped(pid, exit_code)
                 if replica := self._living.pop(pid, None):
                     replica.reaped(exit_code)
@@ -308,7 +289,7 @@ class ChildProcesses:
 
     def _orphans(self) -> set[int]:
         self.reap()
-        own = {*self._living, self._leave_group.pid, self.fork_server.pid}
+        own = {*self._living, self.fork_server.pid}
         return _children() - own - self._inherited
 
 

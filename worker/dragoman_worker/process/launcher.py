@@ -29,15 +29,13 @@ def supervise(
     backoff: Callable[[], Backoff] = Backoff,
     *,
     places: Sequence[Place] = (Place(),),
-    end_memberships: Sequence[str] = (),
     fork_server: fork_server.Command | None = None,
     why: str = "",
 ) -> Exit:
     """Run the replicas that `command` starts until a signal, or until one cannot be kept running.
 
     There is one replica per place; `why` is the reason for their number, for the log.
-    `end_memberships` is the argv of the process that ends the group memberships of dead replicas,
-    `fork_server` the command of the process that replicas are forked from.
+    `fork_server` is the command of the process that replicas are forked from.
     Raises SettingsError if the HTTP port is unavailable, and NoRuntimeDirectory.
     """
     with (
@@ -45,7 +43,6 @@ def supervise(
         ChildProcesses(
             command,
             folder,
-            end_memberships,
             lambda number: places[number].environment,
             fork_server,
         ) as children,

@@ -18,7 +18,7 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 ABORT_SIGNAL: Final = signal.SIGUSR1
 """Sent by the supervisor: exit now, without draining.
@@ -38,13 +38,6 @@ The exit status is 2 with `settings` and `device`, else 1.
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
-
-
-class GroupMember(NamedTuple):
-    """A consumer's membership in its group: group id and member id."""
-
-    group: str
-    member: str
 
 
 class ParentLink:
@@ -78,10 +71,6 @@ class ParentLink:
     def ready(self) -> None:
         """Report that this replica accepts jobs."""
         self._report(event="ready")
-
-    def joined(self, membership: GroupMember) -> None:
-        """Report the latest group membership, which the supervisor ends if this process cannot."""
-        self._report(event="joined", **membership._asdict())
 
     def settled(self) -> None:
         """Report that this replica has settled a job."""

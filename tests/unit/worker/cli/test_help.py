@@ -26,7 +26,7 @@ def test_the_list_of_commands_cuts_no_sentence(columns: int) -> None:
     page = help_page(columns=columns)
     assert "..." not in page.replace("[ARGS]...", "")
     assert all(f"  {name} " in page for name in COMMANDS)
-    assert "end-memberships" not in page, "internal commands are hidden"
+    assert "fork-server" not in page, "internal commands are hidden"
 
 
 @pytest.mark.parametrize(("command", "out"), [("tune", "tuned"), ("bench", "bench")])

@@ -40,7 +40,6 @@ from dragoman_worker.kafka.consumer import (
 from dragoman_worker.kafka.resyncs import TRIES_BEFORE_HALT
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Capacity, Delivery
-from dragoman_worker.process.parent_link import GroupMember
 from support.fakes.fake_consumer import TOPIC, FakeConsumer, partition
 from support.processes.waiting import eventually
 
@@ -54,7 +53,6 @@ class Bench:
         self.metrics = Metrics(CollectorRegistry())
         monkeypatch.setattr(group_consumer, "AIOKafkaConsumer", self._new_fake)
         self.fake = FakeConsumer()
-        self.joined: list[GroupMember] = []
         self.made = 0
         self.next_ones: deque[FakeConsumer] = deque()
         self.consumer = KafkaConsumer(
@@ -62,7 +60,6 @@ class Bench:
             partition_span=SPAN,
             client_id="w1",
             metrics=self.metrics,
-            joined=self.joined.append,
         )
 
     def _new_fake(self, **options: object) -> FakeConsumer:
@@ -1017,56 +1014,6 @@ async def test_a_fetch_that_waits_holds_up_other_partitions_for_a_tenth_of_a_sec
     await one.consumer.close()
     assert priorities.fake.options["fetch_max_wait_ms"] == 100
     assert one.fake.options["fetch_max_wait_ms"] == 100
-
-
-# --- group membership -----------------------------------------------------------------------------
-
-
-async def test_a_membership_is_reported_before_its_first_assignment(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    bench = Bench(monkeypatch)
-    rebalanced = asyncio.Event()
-
-    async def joining() -> None:
-        bench.fake.member_id = "m1"
-        await rebalanced.wait()
-
-    monkeypatch.setattr(bench.fake, "start", joining)
-    starting = asyncio.create_task(bench.consumer.start(Deadline.after(30)))
-    await eventually(lambda: bench.joined, timeout_s=30, what="a report")
-    assert bench.joined == [GroupMember("dragoman", "m1")]
-    assert not starting.done()
-    rebalanced.set()
-    await starting
-    await bench.consumer.close()
-
-
-async def test_a_membership_is_reported_before_start_returns(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    bench = Bench(monkeypatch)
-
-    async def joined_at_once() -> None:
-        bench.fake.member_id = "m1"
-
-    monkeypatch.setattr(bench.fake, "start", joined_at_once)
-    await bench.consumer.start(Deadline.after(30))
-    assert bench.joined == [GroupMember("dragoman", "m1")]
-    await bench.consumer.close()
-
-
-async def test_the_membership_of_a_new_consumer_is_reported_and_each_only_once(
-    bench: Bench,
-) -> None:
-    bench.fake.member_id = "m1"
-    await eventually(lambda: bench.joined, timeout_s=30, what="the first report")
-    bench.fake.member_id = ""  # between two memberships there is no id
-    bench.consumer.rebuild("a test")
-    await bench.rebuilt()
-    bench.fake.member_id = "m2"
-    await eventually(lambda: len(bench.joined) > 1, timeout_s=30, what="the second report")
-    assert [each.member for each in bench.joined] == ["m1", "m2"]
 
 
 async def test_a_commit_after_an_outage_is_expected_again(bench: Bench) -> None:

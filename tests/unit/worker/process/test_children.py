@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import errno
-import socket
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from dragoman_worker.process.children import ChildProcesses, Replica
+from dragoman_worker.process.children import ChildProcesses
 from support.processes.exited_replica import STATUS, signalled_after_its_exit
 from support.processes.fork_server import fork_server
 
@@ -31,20 +27,3 @@ def test_a_replica_that_cannot_be_started_leaves_nothing_behind(tmp_path: Path) 
     with pytest.raises(FileNotFoundError):
         children.start(0)
     assert children.latest(0) is None
-
-
-def test_a_report_is_read_though_the_process_for_the_one_before_it_cannot_be_started() -> None:
-    def prepare() -> None:
-        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
-
-    process: Any = SimpleNamespace(pid=1)
-    leave_group: Any = SimpleNamespace(prepare=prepare)
-    link, theirs = socket.socketpair()
-    with link, theirs:
-        link.setblocking(False)
-        replica = Replica(process, link, leave_group)
-        theirs.sendall(
-            b'{"event": "joined", "group": "g", "member": "m"}\n' + b'{"event": "ready"}\n'
-        )
-        replica._receive()
-    assert replica.ready.is_set()

@@ -45,59 +45,6 @@ def run(tmp_path: Path) -> Iterator[NewRun]:
         each.process.stop()
 
 
-# --- group memberships ----------------------------------------------------------------------------
-
-
-def test_the_last_membership_of_a_killed_replica_is_ended(run: NewRun) -> None:
-    made = run({"0": [{"joined": ["m1", "m2"]}, {"joined": ["m3"]}]})
-    [first] = made.seen("ready")
-    os.kill(first["pid"], signal.SIGKILL)
-    assert made.asked_for("m2")
-    made.seen("ready", 2)
-    assert [each for each in made.requests() if "member" in each] == [
-        {"group": "the-group", "member": "m2"}
-    ]
-
-
-def test_the_membership_of_a_replica_that_fails_by_itself_is_ended(run: NewRun) -> None:
-    made = run({"0": [{"joined": ["m1"], "say": ["failed", "no engine"], "exit": 1}, {}]})
-    assert made.asked_for("m1")
-
-
-def test_one_standby_process_serves_every_replica_and_is_not_killed_as_an_orphan(
-    run: NewRun,
-) -> None:
-    plan = [{"joined": ["m1"]}, {"joined": ["m2"]}, {}]
-    made = run({"0": plan})
-    for number, member in enumerate(["m1", "m2"]):
-        os.kill(made.seen("ready", number + 1)[number]["pid"], signal.SIGKILL)
-        assert made.asked_for(member)
-    made.seen("ready", 3)
-    assert len([each for each in made.requests() if "started" in each]) == 1
-
-
-def test_a_standby_process_that_died_is_replaced_on_the_next_request(
-    run: NewRun, tmp_path: Path
-) -> None:
-    (tmp_path / "refuse").touch()
-    made = run({"0": [{"joined": ["m1"]}, {"joined": ["m2"]}, {}]})
-    for number, member in enumerate(["m1", "m2"]):
-        os.kill(made.seen("ready", number + 1)[number]["pid"], signal.SIGKILL)
-        assert made.asked_for(member)
-    assert len([each for each in made.requests() if "started" in each]) >= 2
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_the_standby_process_exits_with_the_supervisor(run: NewRun, number: signal.Signals) -> None:
-    made = run({"0": [{"joined": ["m1"]}]})
-    made.seen("ready")
-    [standby] = made.process.wait_for(made.requests, timeout_s=SOON_S, what="the standby process")
-    made.process.send(number)
-    made.exits()
-    assert gone(standby["started"], within_s=SOON_S)
-    assert len(made.requests()) == 1, "a drained replica has left its group by itself"
-
-
 # --- starts ---------------------------------------------------------------------------------------
 
 
