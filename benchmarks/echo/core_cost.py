@@ -33,7 +33,7 @@ from prometheus_client import CollectorRegistry
 
 from dragoman_connections.redis_access.calls import Answer, Call, Command
 from dragoman_schemas import scripts
-from dragoman_worker.engines import open_engine
+from dragoman_worker.engines.starting import open_engine
 from dragoman_worker.job.core import Core, Ports
 from dragoman_worker.job.outages import Outages
 from dragoman_worker.kafka.memory import MemoryDeadLetters
@@ -42,7 +42,7 @@ from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import CancelNotice, Capacity, Delivery
 from dragoman_worker.process.event_loop import run_loop
 from dragoman_worker.process.gc_tuning import seldom_collected
-from dragoman_worker.prompts.chooser import profile_chooser
+from dragoman_worker.prompts.table import profile_chooser
 from dragoman_worker.quality.judge import ProcessJudge
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores import redis

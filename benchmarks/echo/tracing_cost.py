@@ -35,8 +35,7 @@ from core_cost import Feed, running_core, values_from
 from dragoman_worker.ports import Delivery
 from dragoman_worker.process.event_loop import run_loop
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.tracing import Trace, Tracer, spans
-from dragoman_worker.tracing.opening import open_tracer
+from dragoman_worker.tracing import Trace, Tracer, open_tracer, spans
 
 KINDS: Final = ("none", "off", "recorded", "none again")
 ONE_IN: Final = 100

@@ -38,13 +38,13 @@ from dragoman_worker.process.http import HttpServer, replica_pages
 from dragoman_worker.process.parent_link import ReplicaSlot
 from dragoman_worker.process.signals import stop_signals, supervised_signals
 from dragoman_worker.prompts import names
-from dragoman_worker.prompts.chooser import profile_chooser
+from dragoman_worker.prompts.table import profile_chooser
 from dragoman_worker.quality.judge import ProcessJudge
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores.glossaries import RedisGlossaries
 from dragoman_worker.stores.redis import RedisStore
 from dragoman_worker.stores.redis_memory import RedisMemory
-from dragoman_worker.tracing.opening import open_tracer
+from dragoman_worker.tracing import open_tracer
 
 _SAMPLE_S: Final = 60.0
 """Least time for an engine's answer to its sample, which may wait behind a full engine."""

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_worker.prompts.chooser import profile_chooser
-from dragoman_worker.prompts.table import PROFILES
+from dragoman_worker.prompts.table import PROFILES, profile_chooser
 from dragoman_worker.recognition import _FAMILIES, recognized_profile
 from dragoman_worker.settings import EngineSettings
 

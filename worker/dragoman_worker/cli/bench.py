@@ -34,8 +34,7 @@ def bench(
     default settings and with yours, all at once without admission, and replicas if
     engine.replicas is above 1. Exit status 3: the time was over before all was measured.
     """
-    from dragoman_worker.cli.bench_session import benched
-    from dragoman_worker.cli.choosing import strategies_of
+    from dragoman_worker.cli.bench_session import benched, strategies_of
 
     try:
         wanted = strategies_of(strategies)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from dragoman_connections.consoles import SafeConsole
 from dragoman_connections.terminal import json_line, print_to
+from dragoman_worker.cli.measuring import named_words
 from dragoman_worker.engines.machine import this_machine
 from dragoman_worker.engines.sizing import share_out
 from dragoman_worker.tuning.bench import STRATEGIES, Bench, Results, table
@@ -51,6 +52,11 @@ _HOW: Final = (
     "engine; ratios are to all at once in the same round. Kafka and Redis are not involved: "
     "benchmarks/strategies includes them."
 )
+
+
+def strategies_of(text: str | None) -> frozenset[str] | None:
+    """Return the named strategies, None for all that fit. Raises SettingsError."""
+    return named_words("--strategies", text, STRATEGIES) if text is not None else None
 
 
 async def benched(request: Request, wanted: frozenset[str] | None, rounds: int) -> int:

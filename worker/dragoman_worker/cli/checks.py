@@ -9,15 +9,14 @@ from typing import Literal
 
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.deadline import Deadline
-from dragoman_worker.engines import open_engine
 from dragoman_worker.engines.machine import this_machine
 from dragoman_worker.engines.sizing import share_out
+from dragoman_worker.engines.starting import open_engine
 from dragoman_worker.errors import Halt, Unavailable
 from dragoman_worker.kafka.inspection import COMPACTED, inspection
 from dragoman_worker.kafka.rights import TopicRights
 from dragoman_worker.kafka.topics import problem_of
-from dragoman_worker.prompts.chooser import profiles_of
-from dragoman_worker.prompts.table import PROFILES
+from dragoman_worker.prompts.table import PROFILES, profiles_of
 from dragoman_worker.recognition import recognized_profile
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores.memory_check import memory_problem

@@ -6,7 +6,7 @@ import inspect
 import math
 import shlex
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -157,3 +157,12 @@ def _file_error(error: OSError, out: Path) -> str:
         where = "standard output"
     why = error.strerror or type(error).__name__
     return f"{where}: {why}; fix this and run the command again; {out} keeps the measured points"
+
+
+def named_words(option: str, text: str, known: Collection[str]) -> frozenset[str]:
+    """Return the words of a comma-separated option. Raises SettingsError for one not known."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    for word in words:
+        if word not in known:
+            raise SettingsError(f"{option}: there is no {word!r}; give some of {', '.join(known)}")
+    return frozenset(words)

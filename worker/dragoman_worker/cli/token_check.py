@@ -11,9 +11,9 @@ from dragoman_connections.consoles import SafeConsole
 from dragoman_connections.settings import SettingsError
 from dragoman_connections.terminal import print_to
 from dragoman_worker import log
-from dragoman_worker.engines import open_engine
+from dragoman_worker.engines.starting import open_engine
 from dragoman_worker.errors import Halt, JobError
-from dragoman_worker.prompts.chooser import profiles_of
+from dragoman_worker.prompts.table import profiles_of
 from dragoman_worker.quality.token_survival import Survival, best, measure, target_languages
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.output.columns import Column, Line, fitted

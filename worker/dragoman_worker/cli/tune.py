@@ -53,8 +53,7 @@ def tune(
     tried one at a time. OUT/rows.jsonl keeps every point, so the same command continues where
     it was stopped. Exit status 3: the time was over before all was measured.
     """
-    from dragoman_worker.cli.choosing import tune_options
-    from dragoman_worker.cli.tune_session import tuned
+    from dragoman_worker.cli.tune_session import tune_options, tuned
 
     try:
         wanted = tune_options(sequences, max_sequences, stages, allow)

@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 
 from dragoman_connections.consoles import SafeConsole
+from dragoman_connections.settings import SettingsError
 from dragoman_connections.terminal import json_line, print_to
+from dragoman_worker.cli.measuring import named_words
 from dragoman_worker.engines.machine import this_machine
 from dragoman_worker.engines.sizing import share_out
 from dragoman_worker.tuning.measure.engine_process import Refused
@@ -20,7 +22,23 @@ from dragoman_worker.tuning.measure.session import (
     write_json,
 )
 from dragoman_worker.tuning.output import plot, report, settings_file
+from dragoman_worker.tuning.stages import ALLOWED, STAGES
 from dragoman_worker.tuning.tuner import Findings, NothingMeasured, TuneOptions, Tuner
+
+
+def tune_options(
+    sequences: str | None, max_sequences: int | None, stages: str | None, allow: str | None
+) -> TuneOptions:
+    """Return the parsed options of `tune`. Raises SettingsError naming the option."""
+    named = named_words("--allow", allow, ALLOWED) if allow is not None else frozenset()
+    return TuneOptions(
+        sequences=_counts(sequences),
+        most_sequences=max_sequences,
+        stages=named_words("--stages", stages, STAGES) if stages is not None else frozenset(STAGES),
+        # Replicas change no translation: they are tried where measured sizes say they may gain.
+        allow=named | {"replicas"},
+        named=named,
+    )
 
 
 async def tuned(request: Request, options: TuneOptions) -> int:
@@ -66,3 +84,12 @@ def _show(out: Path, found: Findings, missing: str | None) -> None:
     config = out / settings_file.NAME
     console.print(f"\nUse these settings: dragoman-worker run --config {config}", markup=False)
     console.print(missing or f"Plot: {out / 'tune.svg'}", markup=False)
+
+
+def _counts(text: str | None) -> tuple[int, ...]:
+    if text is None:
+        return ()
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise SettingsError(f"--sequences {text}: give numbers above 0, as in 8,16,32")
+    return tuple(sorted({int(part) for part in parts}))

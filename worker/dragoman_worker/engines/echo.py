@@ -6,14 +6,13 @@ import asyncio
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 from zlib import crc32
 
+from dragoman_connections.settings import SettingsError
 from dragoman_schemas.results import EngineInfo
-from dragoman_worker.engines.echo_limits import echo_limits
+from dragoman_worker.engines.echo_faults import Fault, StallFile, split_fault
 from dragoman_worker.engines.echo_table import EchoTable, load_table
-from dragoman_worker.engines.fault_lines import Fault, split_fault
-from dragoman_worker.engines.stall_file import StallFile
 from dragoman_worker.errors import EngineDead, PermanentEngineError, TooLong, TransientEngineError
 from dragoman_worker.ports import (
     EngineLimits,
@@ -301,3 +300,36 @@ def _visible_faults(source: str, text: str) -> dict[str, tuple[str, FinishReason
 def _finish(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
+
+
+_MAX_NUM_SEQS: Final = 256
+_MAX_NUM_BATCHED_TOKENS: Final = 16_384
+_MAX_MODEL_LEN: Final = 1_000_000
+_KV_TOKENS_PER_SEQUENCE: Final = 1_024
+_FULL_BATCH: Final = 1_000_000
+"""Sequences do not slow each other down: throughput grows with their number without a limit."""
+
+
+def echo_limits(options: dict[str, Any]) -> EngineLimits:
+    """Return the limits; options that the echo engine does not have are ignored.
+
+    Raises SettingsError.
+    """
+    seqs = _count(options, "max_num_seqs", _MAX_NUM_SEQS)
+    context = _count(options, "max_model_len", _MAX_MODEL_LEN)
+    return EngineLimits(
+        max_num_seqs=seqs,
+        max_num_batched_tokens=_count(options, "max_num_batched_tokens", _MAX_NUM_BATCHED_TOKENS),
+        max_model_len=context,
+        kv_cache_tokens=max(seqs * _KV_TOKENS_PER_SEQUENCE, context),
+        full_batch=_FULL_BATCH,
+    )
+
+
+def _count(options: dict[str, Any], name: str, default: int) -> int:
+    value = options.get(name)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise SettingsError(f"engine.options.{name}: give a whole number above 0, not {value!r}")
+    return value

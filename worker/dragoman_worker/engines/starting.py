@@ -1,4 +1,4 @@
-"""Start of the engine that the settings name, with what it needs to record its own spans."""
+"""Start of the engine that the settings name; only what that engine needs is imported."""
 
 from __future__ import annotations
 
@@ -7,10 +7,24 @@ import time
 from contextlib import AsyncExitStack
 
 from dragoman_connections.tracing import traces_url
-from dragoman_worker.engines import open_engine
 from dragoman_worker.log import logger
 from dragoman_worker.ports import Engine
 from dragoman_worker.settings import EngineSettings, WorkerSettings
+
+
+def open_engine(settings: EngineSettings, *, log_level: str = "info") -> Engine:
+    """Return the engine that ``engine.kind`` names, not started yet.
+
+    `log_level` is ``log.level``: at ``debug`` vLLM's own log is shown in full.
+    Raises SettingsError if an option is invalid.
+    """
+    if settings.kind == "echo":
+        from dragoman_worker.engines.echo import EchoEngine  # noqa: PLC0415 - lazy on purpose
+
+        return EchoEngine(settings)
+    from dragoman_worker.engines.vllm import VllmEngine  # noqa: PLC0415 - lazy on purpose
+
+    return VllmEngine(settings, log_level=log_level)
 
 
 async def start_engine(stack: AsyncExitStack, settings: WorkerSettings) -> Engine:

@@ -7,14 +7,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from dragoman_worker.engines.gpu import Gpus, GpuStats
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.health.bottleneck import STALLED_S, Moment, Window, bottleneck
-from dragoman_worker.health.pace import Pace
-from dragoman_worker.health.stalls import StallClock
 from dragoman_worker.job.in_flight import JobsInFlight, Step
 from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.log import take_dropped
@@ -212,3 +210,84 @@ class LoopClock:
 
 def _mean(values: list[float]) -> float | None:
     return sum(values) / len(values) if values else None
+
+
+class Pace:
+    """Jobs and tokens per second, smoothed over about a minute of work."""
+
+    def __init__(self) -> None:
+        self._jobs = self._tokens = 0.0
+        self._at = time.monotonic()
+        self._jobs_per_s = self._tokens_per_s = 0.0
+
+    def work(self, lag: int, jobs: float, tokens: float) -> tuple[float, float]:
+        """Return the estimated tokens and seconds of `lag` jobs.
+
+        `jobs` and `tokens` are the totals done until now. Before the first job is done, the
+        estimate is 0 tokens and infinite seconds.
+        """
+        now = time.monotonic()
+        elapsed = max(1e-3, now - self._at)
+        weight = min(1.0, elapsed / 60.0) if self._jobs_per_s else 1.0
+        if lag or jobs > self._jobs:  # an empty queue is no measurement of the rate
+            self._jobs_per_s += weight * ((jobs - self._jobs) / elapsed - self._jobs_per_s)
+            rate = (tokens - self._tokens) / elapsed
+            self._tokens_per_s += weight * (rate - self._tokens_per_s)
+        self._jobs, self._tokens, self._at = jobs, tokens, now
+        if lag == 0:
+            return 0.0, 0.0
+        if self._jobs_per_s <= 0:
+            return 0.0, float("inf")
+        seconds = lag / self._jobs_per_s
+        return seconds * self._tokens_per_s, seconds
+
+
+TICK_S: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """Longest delay of a timer, and most CPU of the loop's thread between two ticks.
+
+    On an overloaded machine the delay grows with the work of other programs; the CPU time does not.
+    """
+
+    late_s: float = 0.0
+    cpu_s: float = 0.0
+
+
+class StallClock:
+    """A 20 ms timer that keeps its longest delay; sampled delays would miss most stalls."""
+
+    def __init__(self) -> None:
+        self._longest = self._before = Stall()
+        self._due = self._cpu = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Tick until `stop`."""
+        self._due = time.monotonic() + TICK_S
+        self._cpu = time.thread_time()
+        self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
+
+    def stop(self) -> None:
+        """Stop ticking."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def read(self) -> Stall:
+        """Return the longest stall since the last call but one: two calls report every stall."""
+        before, self._before = self._before, self._longest
+        self._longest = Stall()
+        return _longest(before, self._before)
+
+    def _tick(self) -> None:
+        late_s = time.monotonic() - self._due
+        cpu_s = time.thread_time() - self._cpu
+        if late_s > self._longest.late_s or cpu_s > self._longest.cpu_s:
+            self._longest = _longest(self._longest, Stall(late_s, cpu_s))
+        self.start()
+
+
+def _longest(one: Stall, other: Stall) -> Stall:
+    return Stall(max(one.late_s, other.late_s), max(one.cpu_s, other.cpu_s))

@@ -41,7 +41,7 @@ from dragoman_worker.ports import (
     Store,
 )
 from dragoman_worker.process.parent_link import ReplicaSlot
-from dragoman_worker.prompts.chooser import ProfileChooser
+from dragoman_worker.prompts.table import ProfileChooser
 from dragoman_worker.settings import LimitsSettings, WorkerSettings
 from dragoman_worker.tracing import Tracer
 

@@ -13,8 +13,7 @@ from dragoman_worker.job.assessments import NOT_JUDGED, UNCHECKED, Assessment, R
 from dragoman_worker.job.terms import JobTerms
 from dragoman_worker.memory.in_flight import Flight
 from dragoman_worker.ports import Decoding, Remembered
-from dragoman_worker.prompts.base import Profile
-from dragoman_worker.prompts.wording import wording
+from dragoman_worker.prompts.base import Profile, wording
 from dragoman_worker.quality.joining import Piece, join
 
 

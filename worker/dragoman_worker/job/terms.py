@@ -9,7 +9,7 @@ from typing import Final
 from dragoman_text.terms import Term, TermIndex
 from dragoman_worker.ports import StoredGlossary
 from dragoman_worker.prompts.names import base_of
-from dragoman_worker.prompts.words import occurs
+from dragoman_worker.prompts.steering import occurs
 
 MOST_TERMS: Final = 50
 """Glossary entries in one prompt at most; the others cause a warning."""

@@ -11,8 +11,8 @@ from dragoman_worker.errors import Internal
 from dragoman_worker.ports import Message, Prompt
 from dragoman_worker.prompts import names, steering
 from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, Steering
+from dragoman_worker.prompts.chat import remedies
 from dragoman_worker.prompts.cleaning import cleaned
-from dragoman_worker.prompts.instructed import remedies
 from dragoman_worker.prompts.templates import PromptTemplate, Rendered, TemplateFault
 
 VARIABLES: Final = (

@@ -14,8 +14,8 @@ from dragoman_worker.prompts.base import (
     Segment,
     Steering,
 )
+from dragoman_worker.prompts.chat import guidance
 from dragoman_worker.prompts.cleaning import cleaned
-from dragoman_worker.prompts.instructed import guidance
 
 _SYSTEM: Final = (
     "You are EuroLLM --- an AI assistant specialized in European languages that provides safe, "

@@ -14,9 +14,8 @@ from dragoman_worker.prompts.base import (
     Segment,
     Steering,
 )
-from dragoman_worker.prompts.chat import WITHOUT_THINKING
+from dragoman_worker.prompts.chat import WITHOUT_THINKING, request
 from dragoman_worker.prompts.cleaning import cleaned
-from dragoman_worker.prompts.instructed import request
 
 _OPENING: Final = "<|channel>"
 _CLOSING: Final = "<channel|>"

@@ -16,8 +16,8 @@ from dragoman_worker.prompts.base import (
     Segment,
     Steering,
 )
+from dragoman_worker.prompts.chat import request
 from dragoman_worker.prompts.cleaning import cleaned
-from dragoman_worker.prompts.instructed import request
 
 _FINAL: Final = "<|channel|>final<|message|>"
 _ANSWER_START: Final = f"<|channel|>analysis<|message|><|end|><|start|>assistant{_FINAL}"

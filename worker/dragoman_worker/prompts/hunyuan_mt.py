@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from dragoman_text.inline import Tag, find_tags
 from dragoman_worker.ports import Message, Prompt
-from dragoman_worker.prompts import names, steering, tag_names
+from dragoman_worker.prompts import names, steering
 from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, Steering
 from dragoman_worker.prompts.cleaning import cleaned
 from dragoman_worker.prompts.hy_mt2 import LANGUAGES
@@ -99,7 +101,7 @@ class HunyuanMt:
     def clean(self, text: str, source: str | None = None) -> str:
         """Remove wrappers and introductions from the output, and give tags their names back."""
         text = cleaned(text, source)
-        return tag_names.restored(text, source) if self.formatted and source else text
+        return restored(text, source) if self.formatted and source else text
 
 
 def _request(profile: HunyuanMt, segment: Segment) -> str:
@@ -108,8 +110,8 @@ def _request(profile: HunyuanMt, segment: Segment) -> str:
     target, text = _chinese_name(segment.target_lang), segment.text
     if context or terms:
         return _guided(target, text, context, terms)
-    if profile.formatted and (renamed := tag_names.renamed(text)) is not None:
-        return _FORMATTED.format(target=target, text=renamed)
+    if profile.formatted and (tagged := renamed(text)) is not None:
+        return _FORMATTED.format(target=target, text=tagged)
     if "zh" in {names.base_of(tag) for tag in (segment.target_lang, segment.source_lang) if tag}:
         return profile.chinese.format(target=target, text=text)
     name = names.distinct_name(segment.target_lang)
@@ -148,3 +150,48 @@ HY_MT1_5: Final = HunyuanMt(
     formatted=True,
     chinese="将以下文本翻译为{target}，注意只需要输出翻译后的结果，不要额外解释：\n\n{text}",
 )
+
+
+_DOCUMENTS: Final = re.compile(r"<(/?)([gx])([0-9]{1,6})\s*/?>", re.IGNORECASE)
+_MODELS: Final = re.compile(r"<\s*(/?)\s*s([0-9]{1,6})\s*/?\s*>", re.IGNORECASE)
+
+
+def renamed(text: str) -> str | None:
+    """Return the text with the model's names; None if it has no tags, or others than documents'."""
+    if _letters(find_tags(text)) is None:
+        return None
+
+    def name(match: re.Match[str]) -> str:
+        close, letter, number = match.groups()
+        return f"<{close}s{number}>" if letter in "gG" else f"<s{number}></s{number}>"
+
+    return _DOCUMENTS.sub(name, text)
+
+
+def restored(text: str, source: str) -> str:
+    """Return an answer with the tags of its source in place of the model's."""
+    letters = _letters(find_tags(source))
+    if letters is None:
+        return text
+
+    def name(match: re.Match[str]) -> str:
+        close, number = match.groups()
+        letter = letters.get(number)
+        if letter is None:
+            return match[0]
+        if letter == "x":
+            return "" if close else f"<x{number}/>"
+        return f"<{close}g{number}>"
+
+    return _MODELS.sub(name, text)
+
+
+def _letters(tags: list[Tag]) -> Mapping[str, str] | None:
+    """Return the letter of each number; None without tags, with other tags, or if two share one."""
+    letters: dict[str, str] = {}
+    for tag in tags:
+        if not tag.numbered or (tag.name[0] == "x") != (tag.form == "empty"):
+            return None
+        if letters.setdefault(tag.name[1:], tag.name[0]) != tag.name[0]:
+            return None
+    return letters or None

@@ -15,8 +15,8 @@ from dragoman_worker.prompts.base import (
     Segment,
     Steering,
 )
+from dragoman_worker.prompts.chat import keep_tokens
 from dragoman_worker.prompts.cleaning import cleaned
-from dragoman_worker.prompts.instructed import keep_tokens
 
 LANGUAGES: Final = names.tags(
     "zh en fr pt es ja tr ru ar ko th it de vi ms id fil hi pl cs nl km my fa gu ur te mr he "

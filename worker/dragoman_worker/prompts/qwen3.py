@@ -14,9 +14,8 @@ from dragoman_worker.prompts.base import (
     Segment,
     Steering,
 )
-from dragoman_worker.prompts.chat import WITHOUT_THINKING
+from dragoman_worker.prompts.chat import WITHOUT_THINKING, request
 from dragoman_worker.prompts.cleaning import cleaned
-from dragoman_worker.prompts.instructed import request
 
 # The cards' values without thinking. The generation_config.json beside the weights has those for
 # thinking; the engines do not read it. Qwen3's card allows a presence penalty of 0 to 2 against

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_worker.engines import cores
+from dragoman_worker.engines import machine
 
 
 def counted(
@@ -17,10 +17,10 @@ def counted(
         place.mkdir(parents=True, exist_ok=True)
         (place / "cpu.max").write_text(text)
     (tmp_path / "own").write_text(own)
-    monkeypatch.setattr(cores, "_CGROUPS", tmp_path / "cgroup")
-    monkeypatch.setattr(cores, "_OWN", tmp_path / "own")
+    monkeypatch.setattr(machine, "_CGROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(machine, "_OWN", tmp_path / "own")
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(32)))
-    return cores.cpu_cores()
+    return machine.cpu_cores()
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,6 @@ def test_the_least_quota_counts(
 def test_without_control_groups_the_affinity_counts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(cores, "_OWN", tmp_path / "none")
+    monkeypatch.setattr(machine, "_OWN", tmp_path / "none")
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {3, 5})
-    assert cores.cpu_cores() == 2
+    assert machine.cpu_cores() == 2

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from dragoman_connections.settings import SettingsError
-from dragoman_worker.engines import open_engine
 from dragoman_worker.engines.echo import EchoEngine, latency
-from dragoman_worker.engines.fault_lines import Fault, split_fault
+from dragoman_worker.engines.echo_faults import Fault, split_fault
+from dragoman_worker.engines.starting import open_engine
 from dragoman_worker.errors import EngineDead, PermanentEngineError, TooLong, TransientEngineError
 from dragoman_worker.ports import Decoding, Generation, GenerationRequest, Message, Prompt
 from dragoman_worker.settings import EchoSettings, EngineSettings
@@ -344,7 +344,7 @@ def test_a_limit_that_is_no_positive_integer_is_refused_by_name(value: object) -
 def test_opening_the_echo_engine_imports_no_vllm() -> None:
     script = """
 import sys
-from dragoman_worker.engines import open_engine
+from dragoman_worker.engines.starting import open_engine
 from dragoman_worker.settings import EngineSettings
 open_engine(EngineSettings(kind="echo"))
 sys.exit(bool({"vllm", "torch"} & set(sys.modules)))

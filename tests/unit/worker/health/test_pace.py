@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman_worker.health.pace import Pace
+from dragoman_worker.health.sampler import Pace
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [100.0]
-    monkeypatch.setattr("dragoman_worker.health.pace.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("dragoman_worker.health.sampler.time.monotonic", lambda: now[0])
     return now
 
 

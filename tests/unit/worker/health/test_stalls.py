@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from dragoman_worker.health.stalls import TICK_S, StallClock
+from dragoman_worker.health.sampler import TICK_S, StallClock
 
 
 async def _stalled(seconds: float) -> StallClock:

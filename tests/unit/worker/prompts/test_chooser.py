@@ -6,8 +6,8 @@ import pytest
 
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.errors import UnknownProfile
-from dragoman_worker.prompts.chooser import profile_chooser
 from dragoman_worker.prompts.plain import PLAIN
+from dragoman_worker.prompts.table import profile_chooser
 from dragoman_worker.settings import EngineSettings
 
 

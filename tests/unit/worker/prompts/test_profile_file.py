@@ -11,9 +11,8 @@ import pytest
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.prompts import tokens
 from dragoman_worker.prompts.base import Profile, Segment, identity_of
-from dragoman_worker.prompts.chooser import profile_chooser
 from dragoman_worker.prompts.profile_file import read_profile
-from dragoman_worker.prompts.table import PROFILES, get_profile
+from dragoman_worker.prompts.table import PROFILES, get_profile, profile_chooser
 from dragoman_worker.settings import EngineSettings
 from support.builders.chat_tokenizers import byte_level
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_worker.prompts.base import Segment
-from dragoman_worker.prompts.steering import register, untranslated
-from dragoman_worker.prompts.words import occurs
+from dragoman_worker.prompts.steering import occurs, register, untranslated
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_worker.prompts.tag_names import renamed, restored
+from dragoman_worker.prompts.hunyuan_mt import renamed, restored
 
 TAGS = st.lists(st.sampled_from(["<g1>", "</g1>", "<x2/>", "<g3>", "</g3>", " a ", "é<b", ".\n"]))
 

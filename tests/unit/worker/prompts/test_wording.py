@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_worker.prompts.base import Segment
+from dragoman_worker.prompts.base import Segment, wording
 from dragoman_worker.prompts.profile_file import read_profile
 from dragoman_worker.prompts.table import PROFILES, get_profile
-from dragoman_worker.prompts.wording import wording
 
 
 @pytest.mark.parametrize(

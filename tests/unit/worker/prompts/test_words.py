@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_worker.prompts.words import occurs
+from dragoman_worker.prompts.steering import occurs
 
 TEXTS = st.text(st.sampled_from("aA b_-ßẞé\u0301\0.漢サ서แ1²"), max_size=12)
 WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")

@@ -31,7 +31,7 @@ from dragoman_worker.ports import (
     Prompt,
 )
 from dragoman_worker.prompts import tokens
-from dragoman_worker.prompts.chooser import profiles_of
+from dragoman_worker.prompts.table import profiles_of
 from dragoman_worker.settings import EngineSettings
 
 _WARM_UP_S: Final = 600.0

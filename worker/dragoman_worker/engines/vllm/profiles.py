@@ -10,8 +10,7 @@ from dragoman_worker.engines.sample import sample_of
 from dragoman_worker.engines.vllm.start_failures import one_line
 from dragoman_worker.prompts import names, tokens
 from dragoman_worker.prompts.base import Profile
-from dragoman_worker.prompts.chooser import profiles_of
-from dragoman_worker.prompts.table import PROFILES
+from dragoman_worker.prompts.table import PROFILES, profiles_of
 from dragoman_worker.settings import EngineSettings
 
 _TEXT: Final = "Good morning!"

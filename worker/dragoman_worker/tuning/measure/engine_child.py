@@ -21,7 +21,7 @@ from typing import Any
 from dragoman_connections.settings import SettingsError
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_worker import log
-from dragoman_worker.engines import open_engine
+from dragoman_worker.engines.starting import open_engine
 from dragoman_worker.errors import WorkerError
 from dragoman_worker.ports import Engine
 from dragoman_worker.process.event_loop import run_loop

@@ -27,9 +27,8 @@ from dragoman_worker.tuning.measure.engine_pool import (
     until,
 )
 from dragoman_worker.tuning.measure.engine_process import EngineProcess, Ready, Refused
-from dragoman_worker.tuning.measure.environment import environment
 from dragoman_worker.tuning.measure.load_generator import Drive
-from dragoman_worker.tuning.measure.results import Row, Rows, key_of
+from dragoman_worker.tuning.measure.results import Row, Rows, environment, key_of
 from dragoman_worker.tuning.measure.sample import Sample
 from dragoman_worker.tuning.measure.statistics import spread, statistics_of
 

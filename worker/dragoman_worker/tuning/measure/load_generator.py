@@ -9,16 +9,19 @@ import asyncio
 import itertools
 import math
 import resource
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from statistics import fmean
 from typing import Any, Final, Literal
 
 from prometheus_client import CollectorRegistry
 
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_text.detection import Detection, LanguageDetector
+from dragoman_worker.engines.gpu import Gpus
 from dragoman_worker.errors import JobError
 from dragoman_worker.flow.admission import Admission, most_planned_tokens, steering
 from dragoman_worker.flow.permits import Permits
@@ -31,9 +34,8 @@ from dragoman_worker.job.plan import Plan
 from dragoman_worker.job.translator import Translator
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Engine
-from dragoman_worker.prompts.chooser import profile_chooser
+from dragoman_worker.prompts.table import profile_chooser
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.tuning.measure.gpu_busy import GpuBusy
 
 SAMPLE_EVERY_S: Final = 0.1
 _SURPLUS: Final = 1.1
@@ -298,3 +300,35 @@ class LoadGenerator:
 def _cpu_s() -> float:
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
+
+
+_EVERY_S: Final = 0.1
+
+
+class GpuBusy:
+    """Share of time in which some kernel ran; it does not show that the GPU was full."""
+
+    def __init__(self, devices: int) -> None:
+        self._gpus = Gpus(devices)
+        self._samples: list[float] = []
+
+    def start(self) -> None:
+        """Start sampling; the thread runs until the process exits."""
+        threading.Thread(target=self._sample, name="gpu-busy", daemon=True).start()
+
+    def reset(self) -> None:
+        """Discard all samples so far."""
+        self._samples = []
+
+    def mean(self) -> float | None:
+        """Return the mean over all GPUs of the engine in percent, None without samples."""
+        samples = list(self._samples)
+        return round(100 * fmean(samples), 1) if samples else None
+
+    def _sample(self) -> None:
+        if not self._gpus.open():
+            return
+        pause = threading.Event()
+        while stats := self._gpus.read():
+            self._samples.append(fmean(reading.busy for reading in stats))
+            pause.wait(_EVERY_S)

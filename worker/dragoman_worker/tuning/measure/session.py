@@ -20,7 +20,7 @@ from dragoman_connections.consoles import SafeConsole
 from dragoman_connections.settings import SettingsError
 from dragoman_connections.terminal import json_line, print_to
 from dragoman_worker.deadline import Deadline
-from dragoman_worker.prompts.chooser import profile_chooser
+from dragoman_worker.prompts.table import profile_chooser
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.measure.harness import Harness, Pace, options_text
 from dragoman_worker.tuning.measure.results import Row

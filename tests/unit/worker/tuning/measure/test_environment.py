@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dragoman_worker.settings import EngineSettings
-from dragoman_worker.tuning.measure import environment as module
-from dragoman_worker.tuning.measure.environment import environment
+from dragoman_worker.tuning.measure import results as module
+from dragoman_worker.tuning.measure.results import environment
 
 
 def engine(folder: Path) -> EngineSettings:
