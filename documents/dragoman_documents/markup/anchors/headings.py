@@ -1,14 +1,17 @@
-"""The headings of a Markdown page in their order: the text and the id of each."""
+"""What has an id in a Markdown page, in its order: headings, and on some sites defined terms."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Final, NamedTuple
 
 from dragoman_documents.markup.anchors.sluggers import Ids, Slugger
 from dragoman_documents.markup.markdown.codec import Layout
-from dragoman_documents.markup.markdown.events import Block, Token
+from dragoman_documents.markup.markdown.events import Block, Token, parsed
+from dragoman_documents.markup.markdown.masks import Mark
 from dragoman_documents.values import is_text
 
 _TAIL: Final = re.compile(
@@ -29,6 +32,8 @@ _EMOJI: Final = re.compile(r":[A-Za-z+\-][\w+\-]*:")
 _TAG: Final = re.compile(r"</?[A-Za-z>][^<>]*>|</?>")
 _SMART: Final = re.compile(r"-{2,3}|\.{3}")
 _ESCAPED: Final = re.compile(r"\\([!-/:-@\[-`{-~])")
+_NEXT: Final = re.compile(rb"[ \t]*\r?\n(?:[ \t>]*\r?\n)*[ \t>]*")
+"""What may stand between a term and its definition."""
 _ELEMENT: Final = re.compile(
     rb"<[A-Za-z][^<>]*?\s(?:id|name)\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)'|([^\s\"'<>=]+))"
 )
@@ -47,15 +52,18 @@ class Heading(NamedTuple):
     """The place of its list of attributes."""
     behind: int
     """Where its line ends, without blanks, or behind its closing number signs."""
+    is_term: bool = False
+    """Whether it is no heading but a term with a definition: no syntax gives an id to it."""
 
 
 def headings(layout: Layout, slugger: Slugger, *, mdx: bool, reads_lists: bool) -> list[Heading]:
-    """Return the headings that the parser of a page sees."""
-    return [_heading(each, layout, slugger, mdx, reads_lists) for each in layout.headings]
+    """Return the headings that the parser of a page sees, and the terms if they have ids."""
+    found = [_heading(each, layout, slugger, mdx, reads_lists) for each in layout.headings]
+    return sorted([*found, *_terms(layout, slugger)]) if slugger.terms else found
 
 
 def ids_of(found: Sequence[Heading], slugger: Slugger) -> list[str | None]:
-    """Return the id of each heading; None if it is known only when the site is built."""
+    """Return the id of each heading and term; None if it is known only when the site is built."""
     ids: Ids = {}
     if slugger.explicit_first:
         ids |= dict.fromkeys((each.explicit for each in found if each.explicit is not None), 0)
@@ -102,6 +110,40 @@ def _heading(
         text += " " + source[slice(*span)].decode()
     last = tail.end("closing") if tail and tail["closing"] else end
     return Heading(start, end, text, explicit, span, last)
+
+
+def _terms(layout: Layout, slugger: Slugger) -> Iterator[Heading]:
+    """Yield the terms of a page: each line of the block in front of a definition is one."""
+    colons = [each.start for each in layout.masks.marks if _is_definition(layout.source, each)]
+    if not colons:
+        return
+    blocks = [each for each in parsed(bytes(layout.masks.text)) if isinstance(each, Block)]
+    starts = [each.tokens[0].start for each in blocks]
+    for colon in colons:
+        index = bisect_left(starts, colon) - 1
+        if index >= 0 and _defines(layout.source, blocks[index], colon):
+            for is_break, line in groupby(blocks[index].tokens, lambda each: each.kind == "soft"):
+                if not is_break:
+                    yield _term([*line], layout, slugger)
+
+
+def _is_definition(source: bytes, mark: Mark) -> bool:
+    """Return whether a mark lets the parser read the colon of a definition as an item's mark."""
+    return mark.kind == "hidden" and source[mark.start : mark.end] == b":"
+
+
+def _defines(source: bytes, block: Block, colon: int) -> bool:
+    """Return whether a colon defines the text before it, which no other one defines."""
+    start, end = block.tokens[0].start, block.tokens[-1].end
+    if block.level or block.kind == "cell" or not _NEXT.fullmatch(source, end, colon):
+        return False
+    return start - source.rfind(b"\n", 0, start) == colon - source.rfind(b"\n", 0, colon)
+
+
+def _term(tokens: Sequence[Token], layout: Layout, slugger: Slugger) -> Heading:
+    start, end = tokens[0].start, tokens[-1].end
+    text = _text(tokens, layout, slugger, mdx=False)
+    return Heading(start, end, text, None, None, end, is_term=True)
 
 
 def _until(end: int, tokens: Sequence[Token], source: bytes) -> list[Token]:

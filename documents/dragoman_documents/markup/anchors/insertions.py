@@ -15,7 +15,7 @@ from typing import Final
 from dragoman_documents.codec import Codec, Extraction, Options
 from dragoman_documents.markup.anchors.headings import Heading, element_ids, headings, ids_of
 from dragoman_documents.markup.anchors.pages import Insertion, inserted, layouts
-from dragoman_documents.markup.anchors.sluggers import SLUGGERS
+from dragoman_documents.markup.anchors.sluggers import SLUGGERS, WITH_TERMS
 from dragoman_documents.markup.anchors.verifying import Unverified, verify
 from dragoman_documents.markup.markdown.codec import Layout
 from dragoman_documents.markup.sites import Anchors
@@ -27,7 +27,9 @@ _KRAMDOWN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_:-]*")
 _PLAIN: Final = re.compile(r"[^\s{}\"'<>=\\`]+")
 """An id that a list of attributes holds as it is."""
 _MARKS: Final = re.compile(rb"(?:\#{1,6}[ \t]+)?")
-_BEHIND: Final = frozenset({"python-markdown", "goldmark", "kramdown-gfm", "kramdown", "pandoc"})
+_BEHIND: Final = frozenset(
+    {"python-markdown", "goldmark", WITH_TERMS, "kramdown-gfm", "kramdown", "pandoc"}
+)
 """Sluggers whose renderers read a list of attributes behind closing number signs."""
 
 
@@ -67,14 +69,21 @@ class _Pinning:
             self.anchors = self._guessed()
         old = [self._headings(each) for each in self.before]
         new = [self._headings(each) for each in self.after]
-        if [len(each) for each in old] != [len(each) for each in new]:
+        wanted, found = self._ids(old), self._ids(new)
+        if [len(each) for each in wanted] != [len(each) for each in found]:
             raise Unverified("the output has other headings")
-        slugger = SLUGGERS[self.anchors.slugger]
-        wanted = ids_of([each for page in old for each in page], slugger)
-        found = ids_of([each for page in new for each in page], slugger)
         if wanted == found:
             return [[] for _ in new]
         return self._all(new, wanted, found)
+
+    def _ids(self, pages: Sequence[Sequence[Heading]]) -> list[list[str | None]]:
+        """Return the ids of the headings of each page, which are unique in all of them."""
+        everything = [each for page in pages for each in page]
+        ids = iter(ids_of(everything, SLUGGERS[self.anchors.slugger]))
+        return [
+            [made for each, made in zip(page, ids, strict=False) if not each.is_term]
+            for page in pages
+        ]
 
     def _headings(self, layout: Layout) -> list[Heading]:
         reads_lists = self.anchors.ids != "html"
@@ -102,19 +111,17 @@ class _Pinning:
     def _all(
         self,
         new: Sequence[Sequence[Heading]],
-        wanted: Sequence[str | None],
-        found: Sequence[str | None],
+        wanted: Sequence[Sequence[str | None]],
+        found: Sequence[Sequence[str | None]],
     ) -> list[list[Insertion]]:
         taken = frozenset[str]()
         if self.anchors.ids == "html":
             taken = taken.union(*(element_ids(each.source) for each in self.after))
         made: list[list[Insertion]] = []
-        number = 0
-        for page, layout in zip(new, self.after, strict=True):
+        for page, layout, *ids in zip(new, self.after, wanted, found, strict=True):
             made.append([])
-            for heading in page:
-                old, now = wanted[number], found[number]
-                number += 1
+            pinned = (each for each in page if not each.is_term)
+            for heading, old, now in zip(pinned, *ids, strict=True):
                 if heading.explicit is not None or not old:
                     continue
                 if self.anchors.ids == "html" and (old == now or old in taken):

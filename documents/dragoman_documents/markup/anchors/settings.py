@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from dragoman_documents.markup.anchors.mkdocs import anchors_of
+from dragoman_documents.markup.anchors.sluggers import WITH_TERMS
 from dragoman_documents.markup.sites import Anchors, Ids, Site, site
 from dragoman_documents.site_recognition import Recognized, content
 
@@ -16,6 +17,7 @@ CHOICES: Final = ("auto", "attributes", "comment", "html", "none")
 _NOTEBOOK: Final = Anchors("nbconvert", "html")
 _NO_HEADING_IDS: Final = re.compile(rb"headingIds[\"']?\s*:\s*false")
 _HEADING_ANCHORS: Final = re.compile(rb"heading_anchors")
+_TERM_IDS: Final = re.compile(rb"autodefinitiontermid[\"']?\s*[=:]\s*true", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -59,7 +61,15 @@ def _of_site(known: Recognized | None, *, mdx: bool) -> Anchors:
         return made
     if row.name == "mkdocs":
         return anchors_of(known.config) or made
+    if row.name == "hugo":
+        return made._replace(slugger=WITH_TERMS) if _gives_terms_ids(known.config) else made
     return made._replace(ids=_ids(row, content(known.config), known.config.name, mdx=mdx))
+
+
+def _gives_terms_ids(config: Path) -> bool:
+    """Return whether Hugo's configuration, a file or a folder, gives ids to terms too."""
+    files = [config] if config.is_file() else (config / "_default").glob("*")
+    return any(_TERM_IDS.search(content(each)) for each in files)
 
 
 def _ids(row: Site, config: bytes, name: str, *, mdx: bool) -> Ids:

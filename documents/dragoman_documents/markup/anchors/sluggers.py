@@ -180,6 +180,8 @@ class Slugger(NamedTuple):
     """Whether the name of `:emoji:` is text."""
     explicit_first: bool = False
     """Whether automatic ids avoid explicit ones, also of headings below."""
+    terms: bool = False
+    """Whether a term with a definition has an id too."""
 
 
 _PYTHON: Final = {
@@ -194,12 +196,16 @@ _PYTHON: Final = {
 }
 WITH_EMOJI: Final = "+emoji"
 """Behind the name of a slugger of Python-Markdown: emoji are pictures there, and no text."""
+WITH_TERMS: Final = "goldmark+terms"
+"""Hugo's with `autoDefinitionTermID`: a term with a definition has an id too."""
+_GOLDMARK: Final = Slugger(goldmark, text="alternative", smart=True)
 SLUGGERS: Final = {
     "github-slugger": Slugger(github_slugger),
     "docusaurus": Slugger(github_slugger, text="alternative"),
     "astro": Slugger(github_slugger, smart=True),
     "mdit-vue": Slugger(mdit_vue, text="spelled", emoji=False),
-    "goldmark": Slugger(goldmark, text="alternative", smart=True),
+    "goldmark": _GOLDMARK,
+    WITH_TERMS: _GOLDMARK._replace(terms=True),
     "kramdown": Slugger(kramdown, counted, text="raw"),
     "kramdown-gfm": Slugger(kramdown_gfm, counted, smart=True),
     "mdbook": Slugger(mdbook, smart=True),

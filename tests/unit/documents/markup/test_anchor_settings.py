@@ -91,6 +91,18 @@ def test_each_site_has_its_syntax(
     assert of(tmp_path, page)[1] == ids
 
 
+@pytest.mark.parametrize("name", ["hugo.toml", "config/_default/markup.toml"])
+def test_hugo_may_give_ids_to_terms(tmp_path: Path, name: str) -> None:
+    config = tmp_path / name
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text("[goldmark.parser]\nautoDefinitionTermID = false\n")
+    assert of(tmp_path) == ("goldmark", "attributes")
+
+    config.write_text("[goldmark.parser]\nautoDefinitionTermID = true\n")
+
+    assert of(tmp_path) == ("goldmark+terms", "attributes")
+
+
 def test_the_nearest_of_two_sites_decides(tmp_path: Path) -> None:
     (tmp_path / "mkdocs.yml").write_text(LIST)
     (tmp_path / "web/.vitepress").mkdir(parents=True)

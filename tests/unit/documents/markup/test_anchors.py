@@ -92,6 +92,15 @@ def test_emoji_that_are_pictures_are_in_no_id() -> None:
     assert made == "## Zz Add a :b-c: to it {#add-a-to-it}"
 
 
+def test_terms_that_have_ids_count_before_headings() -> None:
+    page = "`scale`\n\n: A number.\n: Or two.\n\n## Scale\n\nOne\nTwo\n: x\n\n## Two\n"
+    anchors = anchors_of("hugo")._replace(slugger="goldmark+terms")
+
+    made = translated(page, "hugo", anchors=anchors)
+
+    assert re.findall(r"#+ .*", made) == ["## Zz Scale {#scale-1}", "## Zz Two {#two-1}"]
+
+
 def test_docusaurus_keeps_an_escaped_id() -> None:
     page = "## One\n\n## Two \\{#two-id}\n"
 

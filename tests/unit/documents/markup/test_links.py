@@ -54,6 +54,15 @@ def test_ids_are_of_headings_elements_and_lists() -> None:
     assert page(text).ids == frozenset({"run-it", "b1", "c", "d", "e", "f", "g"})
 
 
+def test_terms_have_ids_where_the_site_gives_them() -> None:
+    text = b"Run it\n: Starts.\n: And stops.\n\n## Run it\n"
+    anchors = ANCHORS._replace(slugger="goldmark+terms")
+
+    made = linked_page(CODECS["markdown"], text, Options("de"), anchors, wants_ids=True)
+
+    assert made.ids == frozenset({"run-it", "run-it-1"})
+
+
 PAGES = Pages(["index.md", "guide/install.md", "guide/index.md", "guide/a b.mdx", "en/x.md"])
 
 
