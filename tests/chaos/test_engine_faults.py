@@ -123,9 +123,9 @@ def test_two_transient_errors_cost_two_back_offs_with_jitter(bench: MakeBench) -
     assert made.ended("bad")["result"]["attempts"] == 1
     assert made.worker.metric("dragoman_retries_total") == 2 * len(names)
     waited = [one["timing"]["engine_ms"] for one in results]
-    # Full jitter waits up to 0.4 s and then up to 0.6 s, half of that on average. Upper bounds are
+    # Jitter shortens 0.4 s and then 0.6 s by up to half, a quarter on average. Upper bounds are
     # asserted with a clock of their own in test_retry.py: here the machine adds its own waits.
-    assert sum(waited) / len(waited) >= 150
+    assert min(waited) >= 490
     assert max(waited) - min(waited) >= 200
 
 

@@ -9,6 +9,7 @@ from typing import Final, ParamSpec, TypeVar
 
 import tenacity
 
+from dragoman_worker.backoff import LONGEST_S, backoff
 from dragoman_worker.errors import Unavailable, UnknownReply
 from dragoman_worker.log import logger
 
@@ -19,8 +20,6 @@ STORE: Final = "store"
 DEAD_LETTERS: Final = "dead letters"
 RESULTS: Final = "results"
 
-MAX_PAUSE_S: Final = 5.0
-"""Longest back-off between two calls, in seconds."""
 UNKNOWN_S: Final = 60.0
 """How long a call is repeated that alone gets an unknown reply."""
 SETTLED_S: Final = 10.0
@@ -32,9 +31,9 @@ class Outages:
     """The servers of one worker that failed the last call to them."""
 
     def __init__(
-        self, max_pause_s: float = MAX_PAUSE_S, *, clock: Callable[[], float] = time.monotonic
+        self, longest_pause_s: float = LONGEST_S, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._max_pause_s = max_pause_s
+        self._backoff = backoff(longest_s=longest_pause_s)
         self._clock = clock
         self._unavailable: set[str] = set()
         self._waiting: Counter[str] = Counter()
@@ -87,8 +86,7 @@ class Outages:
         patience = Patience(self._clock)
         patience.test(error)
         retrying = tenacity.AsyncRetrying(
-            wait=tenacity.wait_random_exponential(multiplier=0.2, max=self._max_pause_s),
-            retry=tenacity.retry_if_exception_type(Unavailable),
+            wait=self._backoff, retry=tenacity.retry_if_exception_type(Unavailable)
         )
 
         async def attempt() -> T:

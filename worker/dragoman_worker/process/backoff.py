@@ -1,4 +1,8 @@
-"""Wait before a replica that exited is restarted, and the limit on failed starts."""
+"""Wait before a replica that exited is restarted, and the limit on failed starts.
+
+The only back-off that is not tenacity's: the supervisor imports nothing but the standard library
+until its first replica runs.
+"""
 
 from __future__ import annotations
 

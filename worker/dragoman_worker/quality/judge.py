@@ -15,10 +15,10 @@ from typing import Any, Final
 
 from dragoman_text.detection import Detection
 from dragoman_text.verdicts import Candidate, Judgement
+from dragoman_worker.backoff import backoff, pause_s
 from dragoman_worker.errors import Halt
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.quality import judge_wire as wire
 from dragoman_worker.quality.judge_process import GATES, JudgeProcess
 from dragoman_worker.quality.judge_queue import Request, RequestQueue
@@ -32,6 +32,7 @@ Two other requests that hang take four, each in a batch and again by itself.
 """
 _AT_ONCE: Final = 3
 """Replacements in a row without a wait: a text that kills two processes must not delay others."""
+_BACKOFF: Final = backoff(0.5, 10.0)
 _RECOVERED_S: Final = 30.0
 """Seconds that a process must live for the next to be started without a wait."""
 _ROUNDS: Final = 2
@@ -60,7 +61,8 @@ class ProcessJudge:
         """The failure of the first start; None if it succeeded."""
         self._start_s = 0.0
         """The longest start so far: a busy machine needs several times that of an idle one."""
-        self._backoff = Backoff(max_s=10.0)
+        self._losses = 0
+        """Processes in a row that did not live for `_RECOVERED_S`."""
         self._backing_off = self._closed = self._flushes = False
         self._overdue: asyncio.TimerHandle | None = None
         self._sweep: asyncio.TimerHandle | None = None
@@ -149,13 +151,11 @@ class ProcessJudge:
             await process.end()
 
     async def _back_off(self, *, lived_s: float) -> None:
-        if lived_s > _RECOVERED_S:
-            self._backoff.recovered()
-        self._backoff.exited()
-        if self._backoff.setbacks > _AT_ONCE:
+        self._losses = 1 if lived_s > _RECOVERED_S else self._losses + 1
+        if self._losses > _AT_ONCE:
             self._backing_off = True
             self._watch_patience()
-            await asyncio.sleep(self._backoff.delay_s())
+            await asyncio.sleep(pause_s(_BACKOFF, self._losses))
             self._backing_off = False
 
     # --- requests ---------------------------------------------------------------------------------

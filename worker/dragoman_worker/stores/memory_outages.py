@@ -8,11 +8,14 @@ from collections.abc import Callable
 from typing import Final
 
 from redis.exceptions import ResponseError
+from tenacity import AsyncRetrying
 
 from dragoman_connections.redis_access.calls import Servers
+from dragoman_worker.backoff import LONGEST_S, backoff
 from dragoman_worker.log import logger
 
-BETWEEN_TRIES_S: Final = 1.0
+_REPORT_AFTER_S: Final = 1.0
+"""A look-up that is slow once is no outage."""
 TRY_LIMIT_S: Final = 5.0
 """Time for one attempt to connect and to get an answer, TLS included."""
 WARN_EVERY_S: Final = 3_600.0
@@ -41,11 +44,11 @@ class MemoryOutages:
         self,
         servers: Servers,
         *,
-        pause_s: float = BETWEEN_TRIES_S,
+        longest_pause_s: float = LONGEST_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._servers = servers
-        self._pause_s = pause_s
+        self._backoff = backoff(longest_s=longest_pause_s)
         self._clock = clock
         self._task: asyncio.Task[None] | None = None
         self._warned: dict[tuple[str, str], float] = {}
@@ -84,15 +87,17 @@ class MemoryOutages:
             logger().warning("memory_refused", error=code, operation=operation)
 
     async def _until_reached(self, error: Exception) -> None:
-        report = asyncio.get_running_loop().call_later(self._pause_s, self._report, error)
-        while not self.available:
+        report = asyncio.get_running_loop().call_later(_REPORT_AFTER_S, self._report, error)
+
+        async def attempt() -> None:
             try:
                 await self._reach()
-            except Exception as again:  # noqa: BLE001  the outage goes on
+            except Exception as again:
                 self._report(again)
-                await asyncio.sleep(self._pause_s)
-            else:
-                self.available = True
+                raise
+
+        await AsyncRetrying(wait=self._backoff)(attempt)
+        self.available = True
         report.cancel()
         if not self._reported:
             self.refused(refusal(error), "recall")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from redis.exceptions import RedisError, ResponseError
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, retry_if_exception_type
 
 from dragoman_connections.redis_access import open_servers
 from dragoman_connections.redis_access.calls import Call, Command, lasting
@@ -18,6 +19,7 @@ from dragoman_schemas.results import TERMINAL_STATUSES, TranslationResult, as_te
 from dragoman_schemas.scripts import ClaimAnswer
 from dragoman_schemas.wire import now_rfc3339, stored_result
 from dragoman_worker import errors
+from dragoman_worker.backoff import backoff
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Conflict, Unavailable, UnknownReply, Unreachable
 from dragoman_worker.log import logger
@@ -35,7 +37,9 @@ from dragoman_worker.stores.pipeline import Pipeline
 from dragoman_worker.stores.refusals import forbidden, shown, wrong_type
 
 CANCELS_BLOCK_MS: Final = 2_000
-_BETWEEN_TRIES_S: Final = 1.0
+_Entries = list[tuple[bytes, dict[bytes, bytes]]]
+_NO_CANCELS: Final = (RedisError, OSError, TypeError, ValueError)
+"""An outage, a refusal, or a reply that XREAD does not give."""
 
 
 class RedisStore:
@@ -63,14 +67,24 @@ class RedisStore:
 
         Raises Unreachable, naming the address, and SettingsError for what waiting does not cure.
         """
-        while True:
-            try:
-                await self._prepare()
-                break
-            except (RedisError, OSError) as error:
-                if isinstance(error, Misfit) or lasting(error, ERRORS):
-                    raise SettingsError(self._misfit(error)) from None
-                await self._try_later(error, within)
+        wait = backoff()
+        retrying = AsyncRetrying(
+            wait=lambda state: within.at_most(wait(state)),
+            stop=lambda _: within.passed,
+            retry=retry_if_exception(_is_outage),
+            before_sleep=partial(self._log_wait, within),
+            reraise=True,
+        )
+        try:
+            await retrying(self._prepare)
+        except (RedisError, OSError) as error:
+            if not _is_outage(error):
+                raise SettingsError(self._misfit(error)) from None
+            raise Unreachable(
+                f"Redis at {self.address} could not be used in time "
+                f"({type(error).__name__}: {str(error)[:200]}); is it running? "
+                "redis.url, connect_timeout_s"
+            ) from None
 
     async def close(self) -> None:
         """Disconnect."""
@@ -114,20 +128,14 @@ class RedisStore:
         )
         return f"redis.url: Redis at {self.address} {what}: {str(error)[:300]}"
 
-    async def _try_later(self, error: Exception, within: Deadline) -> None:
-        why = f"{type(error).__name__}: {str(error)[:200]}"
-        if within.at_most(_BETWEEN_TRIES_S) < _BETWEEN_TRIES_S:
-            raise Unreachable(
-                f"Redis at {self.address} could not be used in time ({why}); is it running? "
-                "redis.url, connect_timeout_s"
-            ) from None
+    def _log_wait(self, within: Deadline, state: RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome else None
         logger().warning(
             "waiting_for_redis",
             address=self.address,
             left_s=round(within.left_s),
             error=type(error).__name__,
         )
-        await asyncio.sleep(_BETWEEN_TRIES_S)
 
     async def _warn_of_eviction(self) -> None:
         for policy in await configured(self._servers, "maxmemory-policy") - {"noeviction"}:
@@ -217,22 +225,27 @@ class RedisStore:
     async def cancels(self) -> AsyncIterator[CancelNotice]:
         """Yield the cancellations since the start."""
         last = self._last_cancel
+        retrying = AsyncRetrying(wait=backoff(), retry=retry_if_exception_type(_NO_CANCELS))
         while True:
-            try:
-                streams = await self._read(
-                    *("XREAD", "COUNT", 1000, "BLOCK", CANCELS_BLOCK_MS, "STREAMS"),
-                    *(self._keys.cancels, last),
-                )
-                entries = [(at, fields) for _, found in streams or () for at, fields in found]
-            except (RedisError, OSError, TypeError, ValueError) as error:  # or no reply of XREAD
-                self.answers = isinstance(error, ResponseError)
-                await asyncio.sleep(_BETWEEN_TRIES_S)
-                continue
-            self.answers = True
+            entries: _Entries = await retrying(self._cancels_after, last)
             for entry_id, fields in entries:
                 last = entry_id
                 if (notice := _notice(fields or {})) is not None:
                     yield notice
+
+    async def _cancels_after(self, last: Any) -> _Entries:
+        """Return the entries after `last`, waiting up to `CANCELS_BLOCK_MS` for one."""
+        try:
+            streams = await self._read(
+                *("XREAD", "COUNT", 1000, "BLOCK", CANCELS_BLOCK_MS, "STREAMS"),
+                *(self._keys.cancels, last),
+            )
+            entries = [(at, fields) for _, found in streams or () for at, fields in found]
+        except _NO_CANCELS as error:
+            self.answers = isinstance(error, ResponseError)
+            raise
+        self.answers = True
+        return entries
 
     async def _read(self, *command: Any) -> Any:
         """Send one command outside the pipelines, which a blocking one must not hold up."""
@@ -282,6 +295,13 @@ class RedisStore:
         arguments = scripts.mark_args(index=document.index, ttl_ms=ttl_s * 1000)
         marks = [("EVALSHA", scripts.MARK.sha1, 1, key, *arguments) for key in hashes]
         return [*marks, event]
+
+
+def _is_outage(error: BaseException) -> bool:
+    """Whether waiting may help: Redis at `redis.url` is not reached, or not ready."""
+    if not isinstance(error, RedisError | OSError):
+        return False
+    return not isinstance(error, Misfit) and not lasting(error, ERRORS)
 
 
 def _stands(job_id: str, status: str | None, value: bytes | None) -> TranslationResult | None:

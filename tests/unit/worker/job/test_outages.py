@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 from structlog.testing import capture_logs
 
+from dragoman_worker.backoff import LONGEST_S
 from dragoman_worker.errors import Halt, TransientEngineError, Unavailable, UnknownReply
 from dragoman_worker.job.outages import (
     DEAD_LETTERS,
-    MAX_PAUSE_S,
     SETTLED_S,
     STORE,
     UNKNOWN_S,
@@ -43,7 +43,7 @@ async def test_an_outage_is_waited_out_however_long_it_takes(sleeps: list[float]
     call, calls = failing(*(Unavailable() for _ in range(500)), "back")
     assert await Outages().until_available(STORE, call) == "back"
     assert len(calls) == 501
-    assert max(sleeps) <= MAX_PAUSE_S
+    assert max(sleeps) <= LONGEST_S
 
 
 async def test_an_outage_inside_an_attempt_consumes_no_attempt() -> None:

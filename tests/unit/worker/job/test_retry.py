@@ -97,7 +97,7 @@ async def test_a_cancellation_during_the_back_off_ends_it() -> None:
 
 
 @pytest.mark.parametrize("initial_s", [0.2, 4.0, 50.0])
-async def test_back_offs_grow_with_full_jitter_up_to_their_bound(
+async def test_back_offs_double_with_jitter_up_to_their_bound(
     initial_s: float, sleeps: list[float]
 ) -> None:
     policy = RetryPolicy(attempts=6, initial_s=initial_s, max_s=5.0)
@@ -108,6 +108,6 @@ async def test_back_offs_grow_with_full_jitter_up_to_their_bound(
     rounds = [sleeps[start : start + 5] for start in range(0, len(sleeps), 5)]
     assert len(rounds) == 200
     for number, waits in enumerate(zip(*rounds, strict=True)):
-        bound = min(5.0, initial_s * 2 ** max(0, number - 1))
-        assert 0 <= min(waits) < bound / 4
-        assert bound * 3 / 4 < max(waits) <= bound
+        bound = min(5.0, initial_s * 2**number)
+        assert bound / 2 <= min(waits) < bound * 5 / 8
+        assert bound * 7 / 8 < max(waits) <= bound

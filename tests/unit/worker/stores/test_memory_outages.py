@@ -66,7 +66,7 @@ async def test_single_slow_reply_ends_at_once_with_one_warning_per_hour() -> Non
 
 async def test_outage_is_logged_once_and_its_end_too() -> None:
     servers = Away()
-    outages = MemoryOutages(servers, pause_s=0)
+    outages = MemoryOutages(servers, longest_pause_s=0)
     with capture_logs() as logs:
         outages.failed(OSError("gone"))
         outages.failed(OSError("gone"))
@@ -80,7 +80,7 @@ async def test_outage_is_logged_once_and_its_end_too() -> None:
 
 
 async def test_start_without_redis_raises_nothing() -> None:
-    outages = MemoryOutages(Away(), pause_s=0)
+    outages = MemoryOutages(Away(), longest_pause_s=0)
     await outages.start()
     assert outages.available is False
     await outages.close()
