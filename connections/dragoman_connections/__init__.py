@@ -1,1 +1,1 @@
-"""How both sides reach Kafka and Redis: settings, TLS and SASL, topologies."""
+"""What all programs share: the way to Kafka and Redis, settings, terminals, child processes."""

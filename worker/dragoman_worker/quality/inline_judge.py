@@ -8,8 +8,8 @@ from typing import Any
 from dragoman_text.detection import Detection, LanguageDetector
 from dragoman_text.verdicts import Candidate, Judgement
 from dragoman_worker.quality import judge_wire as wire
+from dragoman_worker.quality.judge import GATES
 from dragoman_worker.quality.judge_child import Gates, Work, load_gates
-from dragoman_worker.quality.judge_process import GATES
 
 
 class InlineJudge:

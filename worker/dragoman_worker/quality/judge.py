@@ -9,10 +9,14 @@ while the process judges one batch is the next (docs/adr/0019).
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
+from dragoman_connections.child import ChannelClosed, ChildProcess
 from dragoman_text.detection import Detection
 from dragoman_text.verdicts import Candidate, Judgement
 from dragoman_worker.backoff import backoff, pause_s
@@ -20,9 +24,10 @@ from dragoman_worker.errors import Halt
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.quality import judge_wire as wire
-from dragoman_worker.quality.judge_process import GATES, JudgeProcess
-from dragoman_worker.quality.judge_queue import Request, RequestQueue
+from dragoman_worker.quality.judge_queue import JudgeRequest, RequestQueue
 
+GATES: Final = "dragoman_text.gates:judge"
+"""The project's judging function, as `module:function`."""
 START_S: Final = 60.0
 """Time limit of a start, which takes 1 s of CPU."""
 _PATIENCE: Final = 5
@@ -54,7 +59,7 @@ class ProcessJudge:
         self._metrics = metrics
         self._gates = gates
         self._queue = RequestQueue()
-        self._process: JudgeProcess | None = None
+        self._process: ChildProcess | None = None
         """The process, once it is loaded and until it is lost."""
         self._keeper: asyncio.Task[None] | None = None
         self._first_start: asyncio.Future[str | None] | None = None
@@ -129,26 +134,41 @@ class ProcessJudge:
 
     async def _one_life(self, first_start: asyncio.Future[str | None]) -> str:
         """Start a process, use it until it is lost, and return why it was."""
-        process = JudgeProcess(self._answered)
+        process: ChildProcess | None = None
         began = time.monotonic()
         try:
             async with asyncio.timeout(START_S):
-                await process.start(self._gates)
+                process = await self._started()
+                await process.channel.receive()  # it is loaded
             self._start_s = max(self._start_s, time.monotonic() - began)
             if not first_start.done():
                 first_start.set_result(None)
+            process.channel.deliver_to(self._received)
             self._process = process
             self._hand_over()
-            return await process.lost()
+            return await process.channel.ended()
         except TimeoutError:
             return f"not ready within {START_S:g} s"
+        except ChannelClosed as closed:
+            return f"it {closed} before it was ready"
         except OSError as error:
             return str(error)
         finally:
             self._process = None
             if self._overdue is not None:
                 self._overdue.cancel()
-            await process.end()
+            if process is not None:
+                await process.end()
+
+    async def _started(self) -> ChildProcess:
+        module = "dragoman_worker.quality.judge_child"
+        return await ChildProcess.start(
+            lambda descriptor: (sys.executable, "-P", "-m", module, descriptor, self._gates),
+            own_session=False,
+            stdout=subprocess.DEVNULL,
+            # One text is judged at a time: threads of numpy would cost memory and time to start.
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        )
 
     async def _back_off(self, *, lived_s: float) -> None:
         self._losses = 1 if lived_s > _RECOVERED_S else self._losses + 1
@@ -164,7 +184,7 @@ class ProcessJudge:
         """Return the answer to a request, None if there is none."""
         if self._closed:
             return None
-        request = Request(payload, texts, asyncio.get_running_loop())
+        request = JudgeRequest(payload, texts, asyncio.get_running_loop())
         self._queue.add(request)
         self.start()
         self._hand_over_soon()
@@ -187,23 +207,31 @@ class ProcessJudge:
         if self._process is None or self._queue.batch:
             return
         if batch := self._queue.next_batch():
-            self._process.send([request.payload for request in batch])
+            self._process.channel.send(wire.pack([request.payload for request in batch]))
             loop = asyncio.get_running_loop()
             self._overdue = loop.call_later(self._timeout_s, self._give_up, self._process)
 
-    def _answered(self, answers: Sequence[Any]) -> None:
+    def _received(self, message: bytes) -> None:
+        """Resolve the requests of the batch with the answers to it, and hand over the next."""
+        try:
+            answers = wire.unpack(message)
+        except Exception as error:  # noqa: BLE001  whatever broken bytes make of pickle
+            if self._process is not None:
+                name = type(error).__name__
+                self._process.channel.abort(f"wrote an unreadable answer ({name})")
+            return
         if self._overdue is not None:
             self._overdue.cancel()
         self._queue.answered(answers)
         self._hand_over()
 
-    def _give_up(self, process: JudgeProcess, rounds: int = _ROUNDS) -> None:
+    def _give_up(self, process: ChildProcess, rounds: int = _ROUNDS) -> None:
         """Replace the process, unless its answers are read in the next rounds of the loop."""
         if rounds:
             later = asyncio.get_running_loop().call_later
             self._overdue = later(_ROUND_S, self._give_up, process, rounds - 1)
         else:
-            process.give_up(f"no answer within {self._timeout_s:g} s (quality.timeout_s)")
+            process.channel.abort(f"no answer within {self._timeout_s:g} s (quality.timeout_s)")
 
     def _watch_patience(self) -> None:
         """Keep requests from waiting for ever while there is no process, or suspects are judged."""

@@ -1,9 +1,9 @@
 """Judge process: judges batches of answers and detects languages for the worker that started it.
 
-Run as `python -m dragoman_worker.quality.judge_child DESCRIPTOR GATES`, with one end of a socket
-pair and the name of the judging function as `module:function`. It exits when the worker closes the
-socket, and is killed when the worker dies. SIGINT and SIGTERM stay blocked, as the worker started
-it: a signal to the process group must not stop it while the worker drains.
+Run as `python -m dragoman_worker.quality.judge_child DESCRIPTOR GATES`, with one end of the channel
+and the name of the judging function as `module:function`. It exits when the worker closes the
+channel, and is killed when the worker dies. It ignores stop signals: one to the process group must
+not end it while the worker drains.
 """
 
 from __future__ import annotations
@@ -11,17 +11,16 @@ from __future__ import annotations
 import gc
 import importlib
 import os
-import socket
 import sys
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
+from dragoman_connections.child import STOP_SIGNALS, Channel, connected
 from dragoman_text.detection import LanguageDetector
 from dragoman_text.gates import Detect
 from dragoman_text.verdicts import Candidate, Judgement
-from dragoman_worker.process.parent_link import die_with_parent
 from dragoman_worker.quality import judge_wire as wire
 
 MEMORY_BYTES: Final = 1024**3
@@ -67,17 +66,16 @@ class Work:
 
 def main() -> None:
     """Load the gates and the language model, then answer batches until the worker closes."""
-    connection = socket.socket(fileno=int(sys.argv[1]))
-    die_with_parent(connection)
+    channel = Channel(connected(int(sys.argv[1]), ignored=STOP_SIGNALS))
     detector = LanguageDetector()
     detector.load()
     work = Work(load_gates(sys.argv[2]), detector)
     gc.freeze()
     gc.set_threshold(_YOUNG_OBJECTS, 10, 10)
     _bound_memory(MEMORY_BYTES)
-    with suppress(ConnectionError), connection, connection.makefile("rb") as requests:
-        connection.sendall(wire.READY)
-        _serve(connection, requests, work)
+    with suppress(ConnectionError):
+        channel.send(wire.READY)
+        _serve(channel, work)
 
 
 def load_gates(name: str) -> Gates:
@@ -87,16 +85,13 @@ def load_gates(name: str) -> Gates:
     return gates
 
 
-def _serve(connection: socket.socket, requests: IO[bytes], work: Work) -> None:
-    while len(header := requests.read(wire.HEADER.size)) == wire.HEADER.size:
-        frames = wire.Frames()
-        size = wire.HEADER.unpack(header)[0]
+def _serve(channel: Channel, work: Work) -> None:
+    while (message := channel.receive()) is not None:
         try:
-            [batch] = frames.feed(header + requests.read(size)) or [()]
-            answers = wire.frame([work.answer(payload) for payload in batch])
+            answers = wire.pack([work.answer(payload) for payload in wire.unpack(message)])
         except MemoryError:
             os._exit(OUT_OF_MEMORY)
-        connection.sendall(answers)
+        channel.send(answers)
 
 
 def _place(trace: TracebackType | None) -> str:

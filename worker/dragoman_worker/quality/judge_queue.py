@@ -13,7 +13,7 @@ MOST_BYTES: Final = 256 * 1024
 """Bytes per batch: it is judged within some tens of milliseconds, unless one text is larger."""
 
 
-class Request:
+class JudgeRequest:
     """One request and the future of its answer, which is None if there can be none."""
 
     __slots__ = ("answer", "lost", "payload", "since", "texts")
@@ -39,9 +39,9 @@ class RequestQueue:
     """
 
     def __init__(self) -> None:
-        self._waiting: deque[Request] = deque()
-        self._suspects: deque[Request] = deque()
-        self.batch: list[Request] = []
+        self._waiting: deque[JudgeRequest] = deque()
+        self._suspects: deque[JudgeRequest] = deque()
+        self.batch: list[JudgeRequest] = []
         """The requests that are judged now."""
 
     @property
@@ -54,13 +54,13 @@ class RequestQueue:
         """Whether no request waits; there may be a batch."""
         return not self._waiting and not self._suspects
 
-    def add(self, request: Request) -> None:
+    def add(self, request: JudgeRequest) -> None:
         """Append a request."""
         self._waiting.append(request)
 
-    def next_batch(self) -> list[Request]:
+    def next_batch(self) -> list[JudgeRequest]:
         """Take the next batch, without the requests whose callers have gone; it may be empty."""
-        batch: list[Request] = []
+        batch: list[JudgeRequest] = []
         texts = size = 0
         source = self._suspects or self._waiting
         most = 1 if source is self._suspects else MOST_TEXTS
@@ -99,7 +99,7 @@ class RequestQueue:
 
     def resolve_all(self) -> None:
         """Answer every request with None."""
-        requests: Iterable[Request] = (*self.batch, *self._suspects, *self._waiting)
+        requests: Iterable[JudgeRequest] = (*self.batch, *self._suspects, *self._waiting)
         for request in requests:
             request.resolve(None)
         self.batch = []

@@ -1,4 +1,4 @@
-"""Messages between a worker and its judge process: pickled tuples, each after its length.
+"""Messages between a worker and its judge process: pickled tuples.
 
 Both ends are this package in the same version of Python. A request is pickled alone, so a batch
 can be judged again in parts without pickling it again.
@@ -7,7 +7,6 @@ can be judged again in parts without pickling it again.
 from __future__ import annotations
 
 import pickle
-import struct
 from collections.abc import Collection, Sequence
 from dataclasses import fields
 from operator import attrgetter
@@ -17,9 +16,7 @@ from dragoman_text.detection import Detection
 from dragoman_text.terms import Term
 from dragoman_text.verdicts import Candidate, Finding, Judgement
 
-HEADER: Final = struct.Struct("<I")
-"""Length of the message that follows, in bytes."""
-READY: Final = HEADER.pack(0)
+READY: Final = b""
 """The first message of a judge process: its gates and its language model are loaded."""
 
 _CANDIDATE_FIELDS: Final = tuple(field.name for field in fields(Candidate))
@@ -99,30 +96,12 @@ def unpack_detections(values: Sequence[Any]) -> list[Detection | None]:
     return [None if each is None else Detection(*each) for each in values]
 
 
-def frame(message: Any) -> bytes:
-    """Return a message with its length."""
-    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-    return HEADER.pack(len(data)) + data
+def pack(batch: Sequence[Any]) -> bytes:
+    """Return the message that has the requests of a batch, or the answers to it."""
+    return pickle.dumps(batch, pickle.HIGHEST_PROTOCOL)
 
 
-class Frames:
-    """Splits what arrives into messages."""
-
-    def __init__(self) -> None:
-        self._received = bytearray()
-
-    def feed(self, data: bytes) -> list[Any]:
-        """Return the messages that are complete with this data; None is the message `READY`."""
-        self._received += data
-        messages: list[Any] = []
-        while len(self._received) >= HEADER.size:
-            end = HEADER.size + HEADER.unpack_from(self._received)[0]
-            if len(self._received) < end:
-                break
-            messages.append(_message(bytes(self._received[HEADER.size : end])))
-            del self._received[:end]
-        return messages
-
-
-def _message(data: bytes) -> Any:
-    return pickle.loads(data) if data else None  # noqa: S301  from our own child process
+def unpack(message: bytes) -> list[Any]:
+    """Return what `pack` was given."""
+    batch: list[Any] = pickle.loads(message)  # noqa: S301  from our own process
+    return batch

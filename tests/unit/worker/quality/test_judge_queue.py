@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from dragoman_worker.quality.judge_queue import MOST_BYTES, MOST_TEXTS, Request, RequestQueue
+from dragoman_worker.quality.judge_queue import MOST_BYTES, MOST_TEXTS, JudgeRequest, RequestQueue
 
 
-def added(queue: RequestQueue, count: int, *, size: int = 10, texts: int = 1) -> list[Request]:
+def added(queue: RequestQueue, count: int, *, size: int = 10, texts: int = 1) -> list[JudgeRequest]:
     loop = asyncio.get_running_loop()
-    requests = [Request(b"x" * size, texts, loop) for _ in range(count)]
+    requests = [JudgeRequest(b"x" * size, texts, loop) for _ in range(count)]
     for request in requests:
         queue.add(request)
     return requests
