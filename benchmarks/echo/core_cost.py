@@ -36,7 +36,6 @@ from dragoman_schemas import scripts
 from dragoman_worker.engines.starting import open_engine
 from dragoman_worker.job.core import Core, Ports
 from dragoman_worker.job.outages import Outages
-from dragoman_worker.kafka.memory import MemoryDeadLetters
 from dragoman_worker.kafka.offsets import PartitionOffsets
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import CancelNotice, Capacity, Delivery
@@ -48,6 +47,9 @@ from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores import redis
 from dragoman_worker.stores.redis import RedisStore
 from dragoman_worker.tracing import Tracer
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+from support.fakes.local_kafka import MemoryDeadLetters
 
 PACKAGES = ("connections", "demo", "documents", "producer", "schemas", "text", "worker")
 _TIME = b"2030-01-01T00:00:00.000Z"

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import cycle
+from pathlib import Path
 
 import psutil
 from corpora import add_options, sampled
@@ -24,8 +26,10 @@ from dragoman_text.verdicts import Candidate, Judgement
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.process.event_loop import run_loop
 from dragoman_worker.process.gc_tuning import seldom_collected
-from dragoman_worker.quality.inline_judge import InlineJudge
 from dragoman_worker.quality.judge import ProcessJudge
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+from support.fakes.inline_judge import InlineJudge
 
 TICK_S = 0.005
 Judging = Callable[[Candidate], Awaitable[Judgement | None]]

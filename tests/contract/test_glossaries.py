@@ -26,7 +26,7 @@ from dragoman_worker.errors import Unavailable
 from dragoman_worker.ports import Glossaries, StoredGlossary
 from dragoman_worker.stores import glossaries as stored
 from dragoman_worker.stores.glossaries import RedisGlossaries
-from dragoman_worker.stores.local_glossaries import LocalGlossaries
+from support.fakes.local_glossaries import LocalGlossaries
 from support.services.ports import free_port
 from support.services.redis_clients import async_client_of, client_of
 from support.services.redis_cluster import RedisCluster

@@ -14,9 +14,9 @@ from dragoman_text.terms import Term
 from dragoman_text.verdicts import Candidate, Finding
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Judge
-from dragoman_worker.quality.inline_judge import InlineJudge
 from dragoman_worker.quality.judge import ProcessJudge
 from support.fakes import odd_gates
+from support.fakes.inline_judge import InlineJudge
 
 LARGEST = 128 * 1024
 TESTS = Path(odd_gates.__file__).parents[2]

@@ -23,7 +23,6 @@ from dragoman_schemas.wire import now_rfc3339
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Conflict, Unavailable, Unencodable, Unreachable
 from dragoman_worker.ports import CancelNotice, Claim, Store
-from dragoman_worker.stores.local_jobs import LocalJobs
 from dragoman_worker.stores.redis import RedisStore
 from support.builders.store_calls import (
     FINGERPRINT,
@@ -37,6 +36,7 @@ from support.builders.store_calls import (
     result_in,
     taken,
 )
+from support.fakes.local_jobs import LocalJobs
 from support.processes.waiting import eventually
 from support.services.document_bits import indexes
 from support.services.ports import free_port

@@ -32,14 +32,14 @@ from dragoman_worker.job.reporter import Identity, Reporter
 from dragoman_worker.job.retry import RetryPolicy
 from dragoman_worker.job.translator import Translator
 from dragoman_worker.job.worker import Worker
-from dragoman_worker.kafka.memory import MemoryConsumer, MemoryDeadLetters, MemoryResults
 from dragoman_worker.memory.in_flight import Coalesced
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Glossaries, Judge, Memory
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.plain import PLAIN
-from dragoman_worker.stores.local_jobs import JobState, LocalJobs
 from dragoman_worker.tracing import Tracer
+from support.fakes.local_jobs import JobState, LocalJobs
+from support.fakes.local_kafka import MemoryConsumer, MemoryDeadLetters, MemoryResults
 from support.fakes.scripted_engine import ScriptedEngine
 from support.fakes.scripted_judge import ScriptedJudge
 from support.processes.waiting import eventually

@@ -8,10 +8,10 @@ from typing import Any
 
 from dragoman_schemas.results import TranslationResult
 from dragoman_schemas.scripts import ClaimAnswer
-from dragoman_worker.kafka.memory import MemoryConsumer, MemoryDeadLetters, MemoryResults
 from dragoman_worker.ports import Claim, ClaimRequest, DeadLetter, Delivery
-from dragoman_worker.stores.local_jobs import LocalJobs
 from support.fakes.core import Core
+from support.fakes.local_jobs import LocalJobs
+from support.fakes.local_kafka import MemoryConsumer, MemoryDeadLetters, MemoryResults
 
 
 @dataclass

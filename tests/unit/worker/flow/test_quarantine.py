@@ -15,8 +15,8 @@ from dragoman_schemas.scripts import Quarantine as Level
 from dragoman_worker.flow import quarantine as quarantine_module
 from dragoman_worker.flow.permits import Draining, Permits
 from dragoman_worker.flow.quarantine import SMALLEST_COHORT, Quarantine, cohort_size
-from dragoman_worker.stores.local_jobs import LocalJobs
 from support.builders.store_calls import claim_of, request, result
+from support.fakes.local_jobs import LocalJobs
 
 POISON_AFTER = 4
 

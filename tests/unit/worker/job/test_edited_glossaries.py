@@ -9,8 +9,8 @@ from dragoman_text.terms import Term
 from dragoman_worker.job.planner import Planner
 from dragoman_worker.memory.key import Question, memory_key
 from dragoman_worker.prompts.plain import PLAIN
-from dragoman_worker.stores.local_glossaries import LocalGlossaries
 from support.fakes.core import record
+from support.fakes.local_glossaries import LocalGlossaries
 from support.fakes.scripted_engine import ScriptedEngine
 
 TEXTS = ["The gate is closed.", "The sun shines."]

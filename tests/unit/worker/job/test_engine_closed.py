@@ -9,8 +9,8 @@ from dragoman_schemas.wire import open_record
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.job.outcome import Outcome, Released
 from dragoman_worker.ports import Capacity, Claim, ClaimRequest, Delivery
-from dragoman_worker.stores.local_jobs import LocalJobs
 from support.fakes.core import Core, record
+from support.fakes.local_jobs import LocalJobs
 
 
 class ClosingStore(LocalJobs):

@@ -20,8 +20,8 @@ from dragoman_worker.job.outcome import Completed, Outcome, Rejected, Released
 from dragoman_worker.ports import CancelNotice, Capacity, Claim, ClaimRequest, Delivery
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.plain import PLAIN
-from dragoman_worker.stores.local_jobs import LocalJobs
 from support.fakes.core import TIMEOUT_S, Core, record
+from support.fakes.local_jobs import LocalJobs
 from support.processes.waiting import eventually
 
 PLACE_OF_NOBODY = "dragoman.jobs/9/9"

@@ -23,9 +23,9 @@ from dragoman_worker.job.planner import Planner
 from dragoman_worker.job.recall import Recall
 from dragoman_worker.ports import Claim, ClaimRequest, StoredGlossary
 from dragoman_worker.process.journal import Stage
-from dragoman_worker.quality.inline_judge import InlineJudge
-from dragoman_worker.stores.local_memory import LocalMemory
 from support.fakes.core import Core, record
+from support.fakes.inline_judge import InlineJudge
+from support.fakes.local_memory import LocalMemory
 from support.fakes.scripted_engine import Says
 from support.fakes.scripted_judge import ScriptedJudge, judging
 from support.processes.waiting import eventually

@@ -10,9 +10,9 @@ from dragoman_worker.errors import Conflict, PermanentEngineError, Unavailable
 from dragoman_worker.job.outcome import Completed, Rejected
 from dragoman_worker.job.settling import Settler
 from dragoman_worker.ports import Delivery
-from dragoman_worker.stores.local_jobs import JobState, LocalJobs
 from support.builders.store_calls import claim_of, request, result
 from support.fakes.core import Core, record
+from support.fakes.local_jobs import JobState, LocalJobs
 from support.fakes.scripted_engine import Says
 from support.fakes.traced import traced
 

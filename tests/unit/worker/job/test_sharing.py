@@ -14,8 +14,8 @@ from dragoman_worker.flow.permits import Permits
 from dragoman_worker.job.assessments import Rules
 from dragoman_worker.ports import Remembered
 from dragoman_worker.prompts.names import english_name
-from dragoman_worker.stores.local_memory import LocalMemory
 from support.fakes.core import Core, record
+from support.fakes.local_memory import LocalMemory
 from support.fakes.scripted_engine import Says
 from support.fakes.scripted_judge import ScriptedJudge, judging
 from support.processes.waiting import eventually

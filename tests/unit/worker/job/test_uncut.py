@@ -15,8 +15,8 @@ from dragoman_schemas.results import ItemResult
 from dragoman_worker.job.assessments import NOT_JUDGED, Rules
 from dragoman_worker.job.item_results import item_results
 from dragoman_worker.ports import Generation, GenerationRequest, Prompt
-from dragoman_worker.quality.inline_judge import InlineJudge
 from support.fakes.core import Core
+from support.fakes.inline_judge import InlineJudge
 from support.fakes.scripted_engine import Says, ScriptedEngine
 from unit.worker.job.test_answering import run
 

@@ -14,9 +14,9 @@ from dragoman_worker.errors import EngineDead, Halt, PermanentEngineError, Unava
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.job import worker as worker_module
 from dragoman_worker.job.worker import Worker, WorkerState
-from dragoman_worker.kafka.memory import MemoryConsumer
 from dragoman_worker.ports import CancelNotice, ClaimRequest
 from support.fakes.core import TIMEOUT_S, Core, record
+from support.fakes.local_kafka import MemoryConsumer
 from support.fakes.traced import traced
 from support.processes.waiting import eventually
 

@@ -16,11 +16,11 @@ from dragoman_worker.job import worker as worker_module
 from dragoman_worker.job.outages import Outages
 from dragoman_worker.job.retry import RetryPolicy
 from dragoman_worker.kafka import resyncs
-from dragoman_worker.kafka.memory import MemoryConsumer
 from dragoman_worker.ports import Capacity, Claim, Delivery
 from dragoman_worker.process.backoff import Backoff
-from dragoman_worker.stores.local_jobs import LocalJobs
 from support.fakes.core import TIMEOUT_S, Core, record
+from support.fakes.local_jobs import LocalJobs
+from support.fakes.local_kafka import MemoryConsumer
 from support.fakes.traced import traced
 from support.processes.waiting import eventually
 

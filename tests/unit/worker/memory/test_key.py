@@ -14,7 +14,7 @@ from dragoman_text.terms import Term
 from dragoman_worker.memory.key import Question, memory_key
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Decoding, Remembered
-from dragoman_worker.stores.local_memory import LocalMemory
+from support.fakes.local_memory import LocalMemory
 
 ASKED = Question(
     engine="vllm/m/1",

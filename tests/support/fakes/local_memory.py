@@ -1,4 +1,4 @@
-"""In-process translation memory that behaves as the one in Redis, for tests and embedded cores."""
+"""In-process translation memory that behaves as the one in Redis."""
 
 from __future__ import annotations
 

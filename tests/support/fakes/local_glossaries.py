@@ -1,4 +1,4 @@
-"""In-process glossaries that behave as those in Redis do, for tests and embedded cores."""
+"""In-process glossaries that behave as those in Redis do."""
 
 from __future__ import annotations
 

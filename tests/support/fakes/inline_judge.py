@@ -13,7 +13,7 @@ from dragoman_worker.quality.judge_child import Gates, Work, load_gates
 
 
 class InlineJudge:
-    """The port `Judge` in this process, for tests and tools."""
+    """The port `Judge` in this process."""
 
     def __init__(self, gates: Gates | None = None) -> None:
         """Without `gates` the project's own are used."""

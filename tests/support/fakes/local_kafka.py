@@ -1,7 +1,4 @@
-"""In-memory adapters of the Kafka ports, for tests and programs that embed the worker's core.
-
-Nothing survives the process.
-"""
+"""The Kafka ports in memory; nothing survives the process."""
 
 from __future__ import annotations
 

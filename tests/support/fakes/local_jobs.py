@@ -1,7 +1,6 @@
 """An in-process store of jobs that behaves as the scripts of the contract do.
 
-For tests and for programs that embed the worker's core. The same contract tests hold for it and
-for `RedisStore`; nothing survives the process.
+The same contract tests hold for it and for `RedisStore`; nothing survives the process.
 """
 
 from __future__ import annotations
