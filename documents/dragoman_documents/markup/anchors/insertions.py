@@ -13,6 +13,7 @@ from html import escape
 from typing import Final
 
 from dragoman_documents.codec import Codec, Extraction, Options
+from dragoman_documents.markup.anchors.by_text import definitions
 from dragoman_documents.markup.anchors.headings import Heading, element_ids, headings, ids_of
 from dragoman_documents.markup.anchors.pages import Insertion, inserted, layouts
 from dragoman_documents.markup.anchors.sluggers import SLUGGERS, WITH_TERMS
@@ -72,9 +73,13 @@ class _Pinning:
         wanted, found = self._ids(old), self._ids(new)
         if [len(each) for each in wanted] != [len(each) for each in found]:
             raise Unverified("the output has other headings")
-        if wanted == found:
-            return [[] for _ in new]
-        return self._all(new, wanted, found)
+        made = [[] for _ in new] if wanted == found else self._all(new, wanted, found)
+        if SLUGGERS[self.anchors.slugger].by_text:
+            before = zip(self.before, old, wanted, strict=True)
+            after = zip(self.after, new, found, strict=True)
+            for page, was, now in zip(made, before, after, strict=True):
+                page.extend(definitions(was, now))
+        return made
 
     def _ids(self, pages: Sequence[Sequence[Heading]]) -> list[list[str | None]]:
         """Return the ids of the headings of each page, which are unique in all of them."""

@@ -182,6 +182,8 @@ class Slugger(NamedTuple):
     """Whether automatic ids avoid explicit ones, also of headings below."""
     terms: bool = False
     """Whether a term with a definition has an id too."""
+    by_text: bool = False
+    """Whether `[text]` is a link to the heading of that text."""
 
 
 _PYTHON: Final = {
@@ -210,7 +212,7 @@ SLUGGERS: Final = {
     "kramdown-gfm": Slugger(kramdown_gfm, counted, smart=True),
     "mdbook": Slugger(mdbook, smart=True),
     "myst-parser": Slugger(myst_parser),
-    "pandoc": Slugger(pandoc, text="alternative", smart=True),
+    "pandoc": Slugger(pandoc, text="alternative", smart=True, by_text=True),
     "nbconvert": Slugger(nbconvert, alone),
     **_PYTHON,
     **{f"{name}{WITH_EMOJI}": each._replace(emoji=False) for name, each in _PYTHON.items()},

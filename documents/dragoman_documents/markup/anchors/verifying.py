@@ -29,6 +29,7 @@ from dragoman_documents.putting_back import Spliced
 _TAG: Final = re.compile(r"<(/?[gx])([0-9]+)(/?)>")
 _PAIR: Final = re.compile(r"<g1></g1>\s?|<x1/>\s?")
 _LAST: Final = re.compile(r"\s?<x[0-9]+/>\Z")
+_BRACKET: Final = re.compile(rf"{_TAG.pattern}|[\[\]]")
 _LINE_END: Final = re.compile(rb"[\r\n]|\Z")
 _BLANKS: Final = b" \t"
 
@@ -73,7 +74,8 @@ def _verify_whole(
     if len(last.segments) != len(again.segments):
         raise Unverified("the output with ids has other segments")
     pairs = zip(last.segments, again.segments, strict=True)
-    if any(a.text != b.text and _unpaired(a.text) != b.text for a, b in pairs):
+    defines = any(b"]: " in content for some in insertions for _, content in some)
+    if any(not _is_same(a.text, b.text, defines=defines) for a, b in pairs):
         raise Unverified("the output with ids has other texts")
 
 
@@ -83,6 +85,13 @@ def _unpaired(text: str) -> str:
     if found is None:
         return _LAST.sub("", text)
     return _TAG.sub(lambda tag: f"<{tag[1]}{int(tag[2]) - 1}{tag[3]}>", text[found.end() :])
+
+
+def _is_same(with_ids: str, text: str, *, defines: bool) -> bool:
+    """Return whether ids alone make the difference; what `defines` makes tags of brackets."""
+    if with_ids == text or _unpaired(with_ids) == text:
+        return True
+    return defines and _BRACKET.sub("", with_ids) == _BRACKET.sub("", text)
 
 
 class _Page:
@@ -118,7 +127,9 @@ class _Page:
         source, found = self._before.masks.source, list[tuple[int, int]]()
         ends = ((_line_end(source, block), block) for block in self._before.headings)
         for place, _ in self._insertions:
-            end, block = next(each for each in ends if place <= each[0])
+            end, block = next((each for each in ends if place <= each[0]), (0, None))
+            if block is None:
+                return None  # of definitions behind all text
             first = block.tokens[0].start
             sign = source.rfind(b"#", source.rfind(b"\n", 0, first) + 1, first)
             if block.underlined or sign < 0:

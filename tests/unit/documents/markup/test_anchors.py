@@ -101,6 +101,36 @@ def test_terms_that_have_ids_count_before_headings() -> None:
     assert re.findall(r"#+ .*", made) == ["## Zz Scale {#scale-1}", "## Zz Two {#two-1}"]
 
 
+@pytest.mark.parametrize(
+    ("page", "answers", "expected"),
+    [
+        ("See [Run it].", ["Siehe [Start]."], "Siehe [Start].\n\n[Start]: #run-it\n"),
+        ("[Run it] here\n", ["[Los] hier"], "[Los] hier\n\n[Los]: #run-it\n"),
+        ("See [Run it].", [None], "See [Run it].\n\n[Run it]: #run-it\n"),
+        (
+            "See [this][run  it].",
+            ["Siehe <g1>das</g1>."],
+            "Siehe [das][run  it].\n\n[run it]: #run-it\n",
+        ),
+        ("See [Run it].", ["Siehe [Ausführen]."], "Siehe [Ausführen]."),
+        ("See `[Run it]`.", ["Siehe <x1/>."], "Siehe `[Run it]`."),
+        ("Run [it].", ["Los [es]."], "Los [es]."),
+        ("See [Run it]\n\n[Run it]: /x", ["Zu <g1>Los</g1>"], "Zu [Los][Run it]\n\n[Run it]: /x"),
+    ],
+)
+def test_references_by_the_text_of_a_heading_are_defined(
+    page: str, answers: list[str | None], expected: str
+) -> None:
+    kind, options = CODECS["markdown"], Options("de", site="quarto")
+    data = f"# Run it\n\n{page}".encode()
+    found = kind.extract(data, options)
+    spliced = put_back(kind, data, found, ["Ausführen", *answers], options)
+
+    made = with_ids(kind, spliced, found, options, anchors_of("quarto")).decode()
+
+    assert made == f"# Ausführen {{#run-it}}\n\n{expected}"
+
+
 def test_docusaurus_keeps_an_escaped_id() -> None:
     page = "## One\n\n## Two \\{#two-id}\n"
 
