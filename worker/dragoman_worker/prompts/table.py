@@ -16,14 +16,12 @@ from dragoman_worker.prompts.gemma4 import GEMMA4
 from dragoman_worker.prompts.gpt_oss import GPT_OSS
 from dragoman_worker.prompts.hunyuan_mt import HUNYUAN_MT, HY_MT1_5
 from dragoman_worker.prompts.hy_mt2 import HY_MT2, HY_MT2_30B
-from dragoman_worker.prompts.lmt import LMT_60
+from dragoman_worker.prompts.language_pair import LMT_60, SALAMANDRA_TA, TOWER_PLUS
 from dragoman_worker.prompts.milmmt import GEMMAX2, MILMMT
 from dragoman_worker.prompts.plain import PLAIN
 from dragoman_worker.prompts.qwen3 import QWEN3, QWEN3_5
 from dragoman_worker.prompts.rosetta import ROSETTA
-from dragoman_worker.prompts.salamandra_ta import SALAMANDRA_TA
 from dragoman_worker.prompts.seed_x import SEED_X
-from dragoman_worker.prompts.tower_plus import TOWER_PLUS
 from dragoman_worker.prompts.translategemma import DELIMITED_TRANSLATEGEMMA, TRANSLATEGEMMA
 from dragoman_worker.settings import EngineSettings
 

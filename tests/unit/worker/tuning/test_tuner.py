@@ -13,8 +13,7 @@ import pytest
 
 from dragoman_connections.settings import load_settings
 from dragoman_worker.cli.bench_session import benched
-from dragoman_worker.cli.tune_session import tune_options
-from dragoman_worker.cli.tune_session import tuned
+from dragoman_worker.cli.tune_session import tune_options, tuned
 from dragoman_worker.engines.gpu import Gpu
 from dragoman_worker.engines.machine import Machine
 from dragoman_worker.settings import WorkerSettings
