@@ -20,9 +20,9 @@ from aiokafka.abc import AbstractTokenProvider
 from aiokafka.conn import AIOKafkaConnection, OAuthAuthenticator
 from aiokafka.errors import AuthenticationFailedError, KafkaConnectionError
 
-from dragoman_connections.installation import how_to_install
 from dragoman_connections.secrets import UnreadableSecret, read_secret
 from dragoman_connections.settings import SettingsError
+from dragoman_connections.terminal import how_to_install
 
 if TYPE_CHECKING:
     from dragoman_connections.settings import KafkaSettings

@@ -1,4 +1,7 @@
-"""Output of all commands: what other programs wrote never controls the terminal that shows it."""
+"""Output of all commands, and the phrases that they share.
+
+What other programs wrote never controls the terminal that shows it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import json
 import os
 import re
 import sys
-from typing import Any, Final, TextIO
+from typing import Any, Final, Literal, TextIO
 
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """C0 except tab and line feed, DEL, C1, and the controls that reorder bidirectional text."""
@@ -59,3 +62,19 @@ def safe_json(spelled: str) -> str:
 
 def _escape(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
+
+
+Extra = Literal["documents", "echo", "worker", "plots", "demo", "msk", "otel"]
+
+
+def how_to_install(extra: Extra) -> str:
+    """Return the command that installs one extra, the same in every message and page.
+
+    Nothing is on a package index yet, so the advice works in a clone of the repository.
+    """
+    return f"in a clone of the repository, `pip install '.[{extra}]'`"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun: `1 file`, `2,000 files`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

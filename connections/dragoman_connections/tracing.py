@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from dragoman_connections.groups import TracingSettings
-from dragoman_connections.installation import how_to_install
 from dragoman_connections.settings import SettingsError
+from dragoman_connections.terminal import how_to_install
 from dragoman_schemas.traces import TraceParent
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from dragoman_connections.installation import how_to_install
-from dragoman_connections.terminal import print_to
+from dragoman_connections.terminal import how_to_install, print_to
 from dragoman_demo.child import ChildFailed, stop
 
 _START_S = 20.0

@@ -14,7 +14,7 @@ from typing import Final, Self
 import redis.asyncio
 from redis.exceptions import RedisError
 
-from dragoman_connections.installation import how_to_install
+from dragoman_connections.terminal import how_to_install
 from dragoman_demo.child import ChildFailed, LinkedChild
 
 _START_S: Final = 20.0

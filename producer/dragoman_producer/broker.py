@@ -15,8 +15,7 @@ from aiokafka.errors import (
     TopicAuthorizationFailedError,
 )
 
-from dragoman_connections.kafka_client import client_options
-from dragoman_connections.kafka_security import security_problem
+from dragoman_connections.kafka_client import client_options, security_problem
 from dragoman_connections.kafka_tokens import token_problem
 from dragoman_connections.settings import KafkaSettings
 from dragoman_producer.errors import BrokerRefused, BrokerUnreachable

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dragoman_connections.kafka_batches.batches import Malformed, encoded_varint, varint
-from dragoman_connections.kafka_batches.unreadable import MARK
 
 BAD_HEADERS: Final = "it has header names that are not UTF-8, which are omitted"
 MAX_HEADERS: Final = 500
 """A header may take 2 bytes of a batch and takes 70 once parsed, in C code that never yields:
 without a bound, 6 KB of zstd block a process for a minute and take 2.4 GB of its memory."""
 MANY_HEADERS: Final = f"it has more than {MAX_HEADERS} headers, which are omitted"
+MARK: Final = f"unreadable-{secrets.token_hex(8)}"
+"""Name of the last header of a record that could not be read completely.
+
+No producer can know it, so it stays with the record in aiokafka's parser and buffers.
+"""
 _Header = tuple[bytes, bytes | None]
+_Headers = tuple[tuple[str, bytes | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,3 +151,10 @@ def _utf8(name: bytes) -> bool:
 
 def _sized(content: bytes | None) -> bytes:
     return encoded_varint(-1) if content is None else encoded_varint(len(content)) + content
+
+
+def unmarked(headers: _Headers) -> tuple[_Headers, str | None]:
+    """Return the producer's headers, and why the record is unreadable; None if it is readable."""
+    if not headers or headers[-1][0] != MARK:
+        return headers, None
+    return headers[:-1], (headers[-1][1] or b"").decode()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dragoman_connections.terminal import counted
 from dragoman_producer.cli import options
 from dragoman_producer.cli.terminal import (
     PARTIAL,
@@ -18,7 +19,6 @@ from dragoman_producer.cli.terminal import (
     print_note,
     run,
 )
-from dragoman_producer.counted import counted
 
 if TYPE_CHECKING:
     from dragoman_producer.runs.links import Links

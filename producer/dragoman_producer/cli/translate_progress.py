@@ -8,8 +8,8 @@ from collections import Counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from dragoman_connections.terminal import counted
 from dragoman_producer.cli.terminal import PARTIAL, plain, print_json, print_line, print_note
-from dragoman_producer.counted import counted
 from dragoman_producer.runs.events import (
     DocumentEnded,
     Event,

@@ -16,7 +16,7 @@ from typing import Final
 
 from aiokafka import ConsumerRecord
 
-from dragoman_connections.kafka_batches.unreadable import unmarked
+from dragoman_connections.kafka_batches.records import unmarked
 from dragoman_connections.settings import DragomanSettings
 from dragoman_producer.operations.accounting import (
     AuditedRecord,

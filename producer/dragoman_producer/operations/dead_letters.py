@@ -8,7 +8,7 @@ from typing import Final
 
 from aiokafka import ConsumerRecord
 
-from dragoman_connections.kafka_batches.unreadable import unmarked
+from dragoman_connections.kafka_batches.records import unmarked
 from dragoman_connections.settings import DragomanSettings
 from dragoman_producer.operations.reading import count_of, spans_of, topic_reader
 from dragoman_producer.operations.topics import topic_states

@@ -11,7 +11,7 @@ from typing import Any, Final
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
 
-from dragoman_connections.kafka_batches.responses import ReadableResponses
+from dragoman_connections.kafka_batches.repair import ReadableResponses
 from dragoman_connections.settings import DragomanSettings
 from dragoman_producer.broker import connection_options, end_within, refused, unreachable
 from dragoman_producer.operations.topics import PartitionState

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
-from dragoman_connections.installation import how_to_install
+from dragoman_connections.terminal import how_to_install
 from dragoman_producer.errors import DragomanError
 from dragoman_producer.runs.frames import LENGTH, MISSING_PARSER, ROWS_PER_FRAME, Text, encoded
 from dragoman_producer.runs.refusals import NO_SPACE, Refused

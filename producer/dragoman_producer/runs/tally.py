@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from dragoman_producer.counted import counted
+from dragoman_connections.terminal import counted
 from dragoman_producer.manifest.sql import EDITED
 from dragoman_producer.runs.frames import Text
 from dragoman_schemas.languages import language_name

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from dragoman_connections.terminal import counted
 from dragoman_documents.codec import LEFT
 from dragoman_documents.markup.anchors.settings import AnchorSettings
 from dragoman_documents.markup.sites import Anchors
 from dragoman_documents.site_recognition import Sites
-from dragoman_producer.counted import counted
 from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.runs.events import DocumentEnded, Event, Status

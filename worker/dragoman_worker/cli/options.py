@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from dragoman_connections.installation import how_to_install
 from dragoman_connections.settings import SettingsError, load_settings
-from dragoman_connections.terminal import print_to
+from dragoman_connections.terminal import how_to_install, print_to
 
 if TYPE_CHECKING:
     from dragoman_worker.settings import WorkerSettings

@@ -19,7 +19,7 @@ from aiokafka.errors import (
     TopicAuthorizationFailedError,
 )
 
-from dragoman_connections.kafka_security import security_problem
+from dragoman_connections.kafka_client import security_problem
 from dragoman_connections.settings import KafkaSettings, SettingsError
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt, Unreachable

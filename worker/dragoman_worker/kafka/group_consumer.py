@@ -14,7 +14,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.client import ConnectionGroup
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
-from dragoman_connections.kafka_batches.responses import ReadableResponses
+from dragoman_connections.kafka_batches.repair import ReadableResponses
 from dragoman_connections.kafka_client import client_options
 from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.kafka.connection import quietly

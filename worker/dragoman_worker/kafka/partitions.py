@@ -8,7 +8,7 @@ from typing import Any
 
 from aiokafka import TopicPartition
 
-from dragoman_connections.kafka_batches.unreadable import unmarked
+from dragoman_connections.kafka_batches.records import unmarked
 from dragoman_worker.kafka.offsets import PartitionOffsets
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Delivery

@@ -14,9 +14,8 @@ from aiokafka.record.memory_records import MemoryRecords
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_connections.kafka_batches.records import MAX_HEADERS
+from dragoman_connections.kafka_batches.records import MAX_HEADERS, unmarked
 from dragoman_connections.kafka_batches.repair import MAX_PLACES, PIECE, Repair, is_sound
-from dragoman_connections.kafka_batches.unreadable import unmarked
 from support.builders.raw_batches import CODECS, Header, batch, crowded_record, number, record
 
 MIB = 1 << 20

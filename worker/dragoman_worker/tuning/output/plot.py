@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from dragoman_connections.installation import how_to_install
+from dragoman_connections.terminal import how_to_install
 from dragoman_worker.tuning.measure.results import Row
 
 MISSING: Final = f"no plot: matplotlib is not installed; {how_to_install('plots')}"
