@@ -118,6 +118,9 @@ speed-beside: install services ## Speed of this tree to that of a commit, as rat
 	@test -n "$(COMMIT)" || { echo "name the commit to compare with: make speed-beside COMMIT=sha" >&2; exit 2; }
 	@$(BIN)/python benchmarks/beside/run.py "$(COMMIT)" $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(JOBS),--jobs $(JOBS)) $(ARGS)
 
+vllm-names: install ## List the names of vLLM that the worker's patches need (WHEELS="vllm-0.34.0-*.whl"; none: the installed)
+	@$(BIN)/python .ci/vllm_names.py $(WHEELS)
+
 clean: ## Remove caches and build outputs; .venv stays
 	rm -rf dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
@@ -131,4 +134,4 @@ up: ## Start Kafka, Redis, Prometheus, Grafana and a worker without GPU in conta
 down: ## Stop the containers of `make up`; their volumes stay
 	$(COMPOSE) --profile echo --profile gpu down
 
-.PHONY: help demo test install services check style mypy pyright imports docs unit chaos odd fuzz soak fmt lock release mutants speed-beside clean up down
+.PHONY: help demo test install services check style mypy pyright imports docs unit chaos odd fuzz soak fmt lock release mutants speed-beside vllm-names clean up down

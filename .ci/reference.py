@@ -27,6 +27,7 @@ from dragoman_producer.cli.translate import translate
 from dragoman_schemas.failures import RETRYABLE, FailureCode
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_schemas.results import TranslationResult
+from dragoman_worker.engines.vllm.patches.table import PATCHES
 from dragoman_worker.metrics import Metrics, TimesFamily
 from dragoman_worker.process.supervisor import ReplicaMetrics
 from dragoman_worker.settings import WorkerSettings
@@ -217,6 +218,19 @@ def _option_default(default: Any) -> str:
     return "" if default is inspect.Parameter.empty or default is False else _default(default)
 
 
+def vllm_patches() -> Rows:
+    """Return what each patch of vLLM changes, what is lost without it, and where it is known."""
+    return {
+        name: (
+            "stays" if patch.protects else "left out",
+            " to ".join(patch.known),
+            patch.changes,
+            patch.lost,
+        )
+        for name, patch in PATCHES.items()
+    }
+
+
 PAGES: Final = {
     "translate.md": translate_options,
     "jobs.md": job_fields,
@@ -225,6 +239,7 @@ PAGES: Final = {
     "metrics.md": metrics,
     "log-events.md": log_events,
     "error-codes.md": error_codes,
+    "vllm-patches.md": vllm_patches,
     "documents.md": document_formats,
 }
 

@@ -55,6 +55,7 @@ class EngineSettings(Group):
     gpus: Literal["all"] | tuple[str, ...] = "all"
     options: dict[str, Any] = Field(default_factory=dict)
     prefill_share: Annotated[float, Field(ge=0, le=0.2)] = 0.0625
+    patches: Literal["auto", "off"] = "auto"
     exact_lengths: bool = False
     echo: EchoSettings = EchoSettings()
 
@@ -69,6 +70,11 @@ class EngineSettings(Group):
         else:
             name = recognized_profile(str(given.get("model") or ""))
         return given if name is None else {**given, "profile": name}
+
+    @property
+    def grouped_share(self) -> float:
+        """Return `prefill_share`, or 0 if vLLM is to stay as it is."""
+        return self.prefill_share if self.patches == "auto" else 0.0
 
     @field_validator("replicas", mode="before")
     @classmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -25,12 +26,16 @@ process, to bind threads, which imports everything once more: 20 seconds per sta
 
 
 def vllm_settings(model: Path, **options: Any) -> EngineSettings:
-    """Return settings for vLLM on `model`, small enough for two cores."""
+    """Return settings for vLLM on `model`, small enough for two cores.
+
+    Of the environment's settings, `DRAGOMAN_ENGINE__PATCHES` applies, as to a worker.
+    """
     small = {**OPTIONS, "distributed_executor_backend": ONE_PROCESS}
     return EngineSettings(
         kind="vllm",
         model=str(model),
         profile="demo",
+        patches="off" if os.environ.get("DRAGOMAN_ENGINE__PATCHES") == "off" else "auto",
         exact_lengths=True,  # of random weights: no answer of the start is judged
         options={**small, **options},
     )

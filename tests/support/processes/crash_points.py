@@ -26,7 +26,7 @@ from dragoman_connections.settings import load_settings
 from dragoman_worker import log
 from dragoman_worker.app import App
 from dragoman_worker.engines.echo import EchoEngine
-from dragoman_worker.engines.vllm import standby
+from dragoman_worker.engines.vllm.patches import fork
 from dragoman_worker.errors import Unavailable
 from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.kafka.publisher import KafkaDeadLetters, KafkaResults
@@ -86,7 +86,7 @@ def _replica(settings: dict[str, Any], point: Point | None, log_file: str) -> No
         _arm(point)
     made = load_settings(WorkerSettings, None, settings)
     if made.engine.kind == "vllm":
-        standby.prepare(ParentLink(socket.socketpair()[0]))
+        fork.prepare(ParentLink(socket.socketpair()[0]))
     log.configure(made.log, worker_id=made.worker_id)
     uvloop.run(App(made).run())
 

@@ -15,7 +15,8 @@ import socket
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from dragoman_worker.engines.vllm import VllmEngine, standby
+from dragoman_worker.engines.vllm import VllmEngine
+from dragoman_worker.engines.vllm.patches import fork
 from dragoman_worker.ports import Decoding, Generation
 from dragoman_worker.process.parent_link import ParentLink
 from support.builders.engine_requests import (
@@ -37,7 +38,7 @@ def run(model: Path, tests: Connection) -> None:
     """Run in the process, which has been forked."""
     os.setsid()
     link, _ = socket.socketpair()
-    standby.prepare(ParentLink(link))
+    fork.prepare(ParentLink(link))
     asyncio.run(main(model, tests))
 
 

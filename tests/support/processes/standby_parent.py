@@ -15,7 +15,7 @@ import threading
 from pathlib import Path
 from types import SimpleNamespace
 
-from dragoman_worker.engines.vllm import standby
+from dragoman_worker.engines.vllm.patches import fork
 from dragoman_worker.process.parent_link import ParentLink
 
 
@@ -35,8 +35,8 @@ def child(file: str) -> None:
 
 def main(folder: str, what: str) -> None:
     ours, _ = socket.socketpair()
-    standby.prepare(ParentLink(ours))
-    [waiting] = standby._ready
+    fork.prepare(ParentLink(ours))
+    [waiting] = fork._ready
     report: dict[str, object] = {"standby": waiting.pid, "own": os.getpid()}
     if what == "use":
         threading.Thread(target=signal.pause, daemon=True).start()
@@ -51,7 +51,7 @@ def main(folder: str, what: str) -> None:
 def started(file: Path) -> dict[str, object]:
     """Start a process as vLLM does and return what it was."""
     module = SimpleNamespace(get_mp_context=lambda: None)
-    with standby.used(module):
+    with fork.used(module):
         context = module.get_mp_context()
         if context is None:  # vLLM's own
             return {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import Literal
 
 from dragoman_connections.settings import SettingsError
@@ -12,6 +13,7 @@ from dragoman_worker.deadline import Deadline
 from dragoman_worker.engines.machine import this_machine
 from dragoman_worker.engines.sizing import share_out
 from dragoman_worker.engines.starting import open_engine
+from dragoman_worker.engines.vllm.patches.table import PATCHES, chosen
 from dragoman_worker.errors import Halt, Unavailable
 from dragoman_worker.kafka.inspection import COMPACTED, inspection
 from dragoman_worker.kafka.rights import TopicRights
@@ -43,6 +45,8 @@ async def findings(settings: WorkerSettings, *, engine: bool = True) -> AsyncIte
         yield await _memory(settings)
     async for finding in _kafka(settings):
         yield finding
+    if settings.engine.kind == "vllm" and find_spec("vllm"):
+        yield _patches(settings)
     if engine:
         yield await _engine(settings)
 
@@ -172,6 +176,19 @@ async def _engine(settings: WorkerSettings) -> Finding:
         f"{limits.max_num_batched_tokens} batched tokens, context {limits.max_model_len}, "
         f"{limits.kv_cache_tokens} tokens of KV cache",
     )
+
+
+def _patches(settings: WorkerSettings) -> Finding:
+    """Return what the worker changes in vLLM, and what it leaves as it is for want of a name."""
+    patches = chosen(settings.engine.patches)
+    detail = f"{settings.engine.patches}: {', '.join(sorted(patches.names)) or 'none'}"
+    if not patches.missing:
+        return Finding("patches of vLLM", "ok", detail)
+    left_out = (
+        f"{name}, as this vLLM has no {lacking} ({PATCHES[name].lost})"
+        for name, lacking in patches.missing.items()
+    )
+    return Finding("patches of vLLM", "warn", f"{detail}; left out: {'; '.join(left_out)}")
 
 
 def _timeout_s(settings: WorkerSettings) -> float:

@@ -71,7 +71,7 @@ def _supervise(settings: WorkerSettings, config: Path | None, set_: list[str] | 
             places=share.places,
             fork_server=(
                 (lambda connection: _own_command("fork-server", config, named, connection))
-                if settings.engine.kind == "vllm"
+                if settings.engine.kind == "vllm" and settings.engine.patches == "auto"
                 else None
             ),
             why=share.reason if chosen else "",
@@ -113,9 +113,9 @@ def replica(
     link = ParentLink.adopt(parent_link)
     link.hold()
     if forking.forked():
-        from dragoman_worker.engines.vllm import standby
+        from dragoman_worker.engines.vllm.patches import fork
 
-        standby.prepare(link)
+        fork.prepare(link)
     try:
         settings = read_settings(config, set_)
         _work(settings, ReplicaSlot(number, socket, link))
@@ -151,10 +151,10 @@ def _preload(settings: WorkerSettings) -> str | None:
 
     log.configure(settings.log, worker_id=settings.worker_id)
     log.adopt_interpreter()
-    from dragoman_worker.engines.vllm import preloaded
+    from dragoman_worker.engines.vllm.patches import fork
     from dragoman_worker.prompts import names
 
-    reason = preloaded.load(settings.engine, verbose=settings.log.level == "debug")
+    reason = fork.load(settings.engine, verbose=settings.log.level == "debug")
     import dragoman_worker.app  # noqa: F401  what a replica runs
 
     names.load()

@@ -94,7 +94,7 @@ class ModelSize:
         sequences = _whole(engine, "max_num_seqs", 1_024 if large else 256)
         tokens = _whole(engine, "max_num_batched_tokens", 16_384 if large else 8_192)
         sampler = _SAMPLER_BYTES * self.vocabulary * sequences
-        sizes = graph_sizes(engine.options, engine.prefill_share, sequences)
+        sizes = graph_sizes(engine.options, engine.grouped_share, sequences)
         graphs = _GRAPH_BYTES * self.layers * (sizes[-1] - VLLM_LARGEST) if sizes else 0
         return _FIXED_BYTES + self.token_bytes * tokens + sampler + graphs
 

@@ -12,6 +12,7 @@ import pytest
 
 from dragoman_worker.engines.vllm import VllmEngine
 from dragoman_worker.engines.vllm.launch import Built
+from dragoman_worker.engines.vllm.patches.table import Chosen
 from dragoman_worker.engines.vllm.request_failures import RequestFailures
 from dragoman_worker.errors import EngineDead, PermanentEngineError, TooLong, TransientEngineError
 from dragoman_worker.ports import Decoding, EngineLimits, GenerationRequest, Message, Prompt
@@ -79,6 +80,7 @@ def adapter(client: Client, *, on_cpu: bool = False, **options: Any) -> VllmEngi
     engine._built = Built(
         client=client,
         version="0.32.0",
+        patches=Chosen(frozenset()),
         on_cpu=on_cpu,
         sampling=SimpleNamespace(
             SamplingParams=SimpleNamespace,

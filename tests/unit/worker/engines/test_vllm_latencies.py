@@ -10,7 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Histogram
 
-from dragoman_worker.engines.vllm.latencies import counting_together, observe_all, stat_loggers
+from dragoman_worker.engines.vllm.patches.latencies import (
+    counting_together,
+    observe_all,
+    stat_loggers,
+)
 
 BOUNDS = (0.01, 0.025, 0.1, 1.0)
 

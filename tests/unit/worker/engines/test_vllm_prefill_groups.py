@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_worker.engines.vllm.prefill_groups import MOST_STEPS, Groups, in_groups
+from dragoman_worker.engines.vllm.patches.prefill_groups import MOST_STEPS, Groups, in_groups
 from dragoman_worker.flow.admission import Admission
 from dragoman_worker.settings import LimitsSettings
 from support.fakes.simulated_engine import Engine, Run, Sequence, texts

@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dragoman_connections.settings import SettingsError
-from dragoman_worker.engines.vllm import adapters
-from dragoman_worker.engines.vllm.profiles import adapters_of, check_adapters, check_profiles
+from dragoman_worker.engines.vllm.profiles import (
+    adapter_keyword,
+    adapters_of,
+    check_adapters,
+    check_profiles,
+    loaded_adapters,
+)
 from dragoman_worker.errors import PermanentEngineError
 from dragoman_worker.prompts import tokens
 from dragoman_worker.prompts.table import PROFILES
@@ -156,22 +161,22 @@ async def test_an_adapter_is_loaded_at_start_and_named_in_requests(with_adapter:
         added.append(request)
         return True
 
-    built: Any = SimpleNamespace(client=SimpleNamespace(add_lora=add_lora))
+    client: Any = SimpleNamespace(add_lora=add_lora)
     enabled = settings("mine", profile_file=with_adapter, options={"enable_lora": True})
-    loaded = await adapters.loaded(built, enabled)
+    loaded = await loaded_adapters(client, enabled)
     folder = str(with_adapter.parent / "lora")
     assert [(each.lora_path, each.lora_int_id) for each in added] == [(folder, 1)]
-    assert adapters.keyword(loaded, folder) == {"lora_request": added[0]}
-    assert adapters.keyword(loaded, "") == {}
+    assert adapter_keyword(loaded, folder) == {"lora_request": added[0]}
+    assert adapter_keyword(loaded, "") == {}
     with pytest.raises(PermanentEngineError, match="was not loaded"):
-        adapters.keyword(loaded, "/elsewhere")
+        adapter_keyword(loaded, "/elsewhere")
 
 
 async def test_an_adapter_that_vllm_refuses_ends_the_start(with_adapter: Path) -> None:
     async def add_lora(request: Any) -> bool:
         raise ValueError("LoRA rank 64 is greater than max_lora_rank 16.")
 
-    built: Any = SimpleNamespace(client=SimpleNamespace(add_lora=add_lora))
+    client: Any = SimpleNamespace(add_lora=add_lora)
     enabled = settings("mine", profile_file=with_adapter, options={"enable_lora": True})
     with pytest.raises(SettingsError, match=r"adapter: vLLM cannot load .*rank 64"):
-        await adapters.loaded(built, enabled)
+        await loaded_adapters(client, enabled)

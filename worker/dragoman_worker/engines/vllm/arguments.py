@@ -153,7 +153,7 @@ def engine_arguments(
 def _graphs(settings: EngineSettings, device: Device) -> dict[str, Any]:
     """Return the sizes of CUDA graphs as an option, nothing where they are vLLM's own."""
     given = {**defaults(device, settings.options), **settings.options}
-    sizes = graph_sizes(given, settings.prefill_share, _count(given.get("max_num_seqs"), 0))
+    sizes = graph_sizes(given, settings.grouped_share, _count(given.get("max_num_seqs"), 0))
     return {"cudagraph_capture_sizes": sizes} if sizes else {}
 
 

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from dragoman_schemas.results import EngineInfo
 from dragoman_worker.engines.sample import ask_sample, is_judged
-from dragoman_worker.engines.vllm import adapters, arguments, core_process, identity
+from dragoman_worker.engines.vllm import arguments, core_process, identity, profiles
 from dragoman_worker.engines.vllm.detokenizing import decodes_once, text_of
 from dragoman_worker.engines.vllm.launch import Built, Launch
-from dragoman_worker.engines.vllm.messages import Messages
 from dragoman_worker.engines.vllm.outputs import generation_of, real_limits
-from dragoman_worker.engines.vllm.profiles import check_profiles
+from dragoman_worker.engines.vllm.patches.sockets import Messages, close_sockets, stop_outputs
+from dragoman_worker.engines.vllm.patches.table import SIGNS_OF_LIFE, SOCKETS
 from dragoman_worker.engines.vllm.repetition import allowed_repetitions
 from dragoman_worker.engines.vllm.sampling import sampling_params
 from dragoman_worker.engines.vllm.start_failures import WrongAnswer, one_line
@@ -98,10 +98,11 @@ class VllmEngine:
         self._version = self._built.version
         config, on_cpu = self._built.client.vllm_config, self._built.on_cpu
         self._limits = real_limits(config, on_cpu=on_cpu)
-        await asyncio.to_thread(check_profiles, self._settings, self._tokenizer())
-        self._adapters = await adapters.loaded(self._built, self._settings)
+        await asyncio.to_thread(profiles.check_profiles, self._settings, self._tokenizer())
+        self._adapters = await profiles.loaded_adapters(self._built.client, self._settings)
         self._identity = await asyncio.to_thread(identity.engine_identity, self._settings)
-        self._messages.watch(self._built.client)
+        if SIGNS_OF_LIFE in self._built.patches:
+            self._messages.watch(self._built.client)
         await self._warm_up()
         self._watch = asyncio.create_task(self._detect_death(), name="vllm-watch")
 
@@ -143,7 +144,7 @@ class VllmEngine:
             tokenizer, decoding = built.client.get_tokenizer(), request.decoding
             once = decodes_once(tokenizer, decoding)
             params = sampling_params(built.sampling, decoding, repetitions, detokenize=not once)
-            lora = adapters.keyword(self._adapters, decoding.adapter)
+            lora = profiles.adapter_keyword(self._adapters, decoding.adapter)
             traced = self._trace_headers(request)
             prompt = {"type": "token", "prompt_token_ids": list(request.prompt_ids)}
             outputs = [
@@ -213,12 +214,14 @@ class VllmEngine:
             return
         if self._death is None:
             await self._abort(self._in_flight, built)
-        await _stop_outputs(built.client)
+        if SOCKETS in built.patches:
+            await stop_outputs(built.client)
         with suppress(TimeoutError):
             async with asyncio.timeout(_SHUTDOWN_S):
                 await asyncio.to_thread(built.client.shutdown)
         await asyncio.to_thread(core_process.kill_and_wait, built.processes)
-        await asyncio.to_thread(_close_sockets, built.client)
+        if SOCKETS in built.patches:
+            await asyncio.to_thread(close_sockets, built.client)
         built.folder.cleanup()
 
     def _trace_headers(self, request: GenerationRequest) -> dict[str, Any]:
@@ -327,19 +330,3 @@ async def _allowed_repetitions(source: str) -> int:
 def _is_dead(built: Built) -> bool:
     exited = not all(process.is_alive() for process in built.processes)
     return exited or bool(built.client.errored)
-
-
-async def _stop_outputs(client: Any) -> None:
-    """Cancel vLLM's task that reads outputs, which would log the shutdown as a crash."""
-    handler = getattr(client, "output_handler", None)
-    if isinstance(handler, asyncio.Task):
-        handler.cancel()
-        await asyncio.wait([handler], timeout=_ABORT_S)
-
-
-def _close_sockets(client: Any) -> None:
-    """Destroy the ZeroMQ context, which vLLM leaves behind with two threads and open files."""
-    core_client = getattr(client, "engine_core", None)
-    context = getattr(getattr(core_client, "resources", None), "ctx", None)
-    if context is not None:
-        context.destroy(linger=0)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import importlib
 import multiprocessing
-import os
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -17,9 +15,11 @@ from typing import Any, Final
 
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.engines.machine import this_machine
-from dragoman_worker.engines.vllm import arguments, core_process, standby
-from dragoman_worker.engines.vllm.final_outputs import share_times
-from dragoman_worker.engines.vllm.latencies import stat_loggers
+from dragoman_worker.engines.vllm import arguments, core_process
+from dragoman_worker.engines.vllm.patches import fork, isolation, table
+from dragoman_worker.engines.vllm.patches.latencies import stat_loggers
+from dragoman_worker.engines.vllm.patches.sockets import sockets_in
+from dragoman_worker.engines.vllm.patches.whole_outputs import share_times
 from dragoman_worker.engines.vllm.profiles import check_adapters
 from dragoman_worker.engines.vllm.request_failures import RequestFailures
 from dragoman_worker.engines.vllm.start_failures import start_failure
@@ -28,9 +28,6 @@ from dragoman_worker.log import logger
 from dragoman_worker.settings import EngineSettings
 
 _REAP_S: Final = 0.2
-_SOCKETS: Final = "VLLM_RPC_BASE_PATH"
-_LONGEST: Final = 66
-"""Most characters of the sockets' folder: vLLM adds 37, and a path has 103 on macOS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +37,7 @@ class Built:
     client: Any
     """vLLM's AsyncLLM."""
     version: str
+    patches: table.Chosen
     on_cpu: bool
     sampling: Any
     """vLLM's module of sampling parameters."""
@@ -100,16 +98,20 @@ class Launch:
         try:
             self._made.append(self._built(vllm, made, report, folder))
         except (Exception, SystemExit) as error:
-            failure = self._explain(error, core_process.read_report(report))
+            failure = self._explain(error, isolation.read_report(report))
             folder.cleanup()
             raise failure from error
 
     def _built(
         self, vllm: Any, made: Any, report: Path, folder: tempfile.TemporaryDirectory[str]
     ) -> Built:
+        version = str(vllm.__version__)
+        patches = table.chosen(self._settings.patches)
+        patches.log(version)
         return Built(
-            client=self._client(vllm, made, report),
-            version=str(vllm.__version__),
+            client=self._client(vllm, made, report, patches),
+            version=version,
+            patches=patches,
             on_cpu=this_device().cpu,
             sampling=_import_vllm("vllm.sampling_params"),
             failures=request_failures(),
@@ -118,24 +120,25 @@ class Launch:
             folder=folder,
         )
 
-    def _client(self, vllm: Any, made: Any, report: Path) -> Any:
+    def _client(self, vllm: Any, made: Any, report: Path, patches: table.Chosen) -> Any:
         context = _import_vllm("vllm.usage.usage_lib").UsageContext.LLM_CLASS
         core_class = _import_vllm("vllm.v1.engine.core").EngineCoreProc
         if self._cancelled.is_set():
             raise Halt("the start of the engine was cancelled before it was built")
-        share_times(_import_vllm("vllm.v1.engine.async_llm"))
-        starting = standby.used(_import_vllm("vllm.v1.engine.utils"))
-        share = self._settings.prefill_share
-        guarded = core_process.guarded(core_class, report, share)
-        with guarded as possible, starting, _sockets_in(report.parent):
-            if not possible:
-                logger().warning("engine_not_guarded", vllm=str(vllm.__version__))
-            return vllm.AsyncLLMEngine.from_engine_args(
-                made, usage_context=context, **stat_loggers(made)
-            )
+        if table.WHOLE_OUTPUTS in patches:
+            share_times(_import_vllm("vllm.v1.engine.async_llm"))
+        loggers = stat_loggers(made) if table.LATENCIES in patches else {}
+        with ExitStack() as stack:
+            share = self._settings.grouped_share
+            stack.enter_context(isolation.guarded(core_class, report, patches, share))
+            if table.FORKED_START in patches:
+                stack.enter_context(fork.used(_import_vllm("vllm.v1.engine.utils")))
+            if table.SOCKETS in patches:
+                stack.enter_context(sockets_in(report.parent))
+            return vllm.AsyncLLMEngine.from_engine_args(made, usage_context=context, **loggers)
 
     def _explain(
-        self, error: BaseException, report: core_process.Report | None
+        self, error: BaseException, report: isolation.CoreFailure | None
     ) -> SettingsError | Halt:
         if isinstance(error, SettingsError | Halt):
             return error
@@ -145,22 +148,6 @@ class Launch:
         if isinstance(failure, Halt) and report:
             logger().error("engine_not_started", traceback=report.traceback)
         return failure
-
-
-@contextmanager
-def _sockets_in(folder: Path) -> Iterator[None]:
-    """Let vLLM create its sockets in a folder that is removed with the engine.
-
-    vLLM removes none: each start left two files in the temporary directory.
-    """
-    if _SOCKETS in os.environ or len(str(folder)) > _LONGEST:
-        yield
-        return
-    os.environ[_SOCKETS] = str(folder)
-    try:
-        yield
-    finally:
-        del os.environ[_SOCKETS]
 
 
 def _prepare(settings: EngineSettings, *, verbose: bool) -> tuple[Any, Any]:

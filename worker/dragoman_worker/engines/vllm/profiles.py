@@ -1,13 +1,16 @@
-"""Checks at start that the prompts of a worker's profiles can be used with the model."""
+"""A worker's profiles with its model: their prompts are checked at the start, adapters loaded."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.engines.sample import sample_of
 from dragoman_worker.engines.vllm.start_failures import one_line
+from dragoman_worker.errors import PermanentEngineError
 from dragoman_worker.prompts import names, tokens
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.table import PROFILES, profiles_of
@@ -50,6 +53,33 @@ def adapters_of(settings: EngineSettings) -> tuple[str, ...]:
     """Return the folders of the adapters of all profiles that jobs may name."""
     folders = (profile.sampling.adapter for profile in profiles_of(settings).values())
     return tuple(dict.fromkeys(folder for folder in folders if folder))
+
+
+async def loaded_adapters(client: Any, settings: EngineSettings) -> Mapping[str, Any]:
+    """Return vLLM's LoRARequest by folder, each loaded once. Raises SettingsError."""
+    requests: dict[str, Any] = {}
+    for number, folder in enumerate(adapters_of(settings), start=1):
+        request_class = importlib.import_module("vllm.lora.request").LoRARequest
+        request = request_class(Path(folder).name, number, folder)
+        try:
+            await client.add_lora(request)
+        except Exception as error:
+            raise SettingsError(
+                f"engine.profile_file: adapter: vLLM cannot load {folder}: {one_line(str(error))}; "
+                "see engine.options.max_lora_rank, and whether it is an adapter of this model"
+            ) from error
+        requests[folder] = request
+    return requests
+
+
+def adapter_keyword(adapters: Mapping[str, Any], folder: str) -> dict[str, Any]:
+    """Return the argument that selects the adapter, none without one."""
+    if not folder:
+        return {}
+    request = adapters.get(folder)
+    if request is None:
+        raise PermanentEngineError(f"the LoRA adapter {Path(folder).name} was not loaded at start")
+    return {"lora_request": request}
 
 
 def _own(settings: EngineSettings, profiles: Mapping[str, Profile]) -> Iterator[Profile]:

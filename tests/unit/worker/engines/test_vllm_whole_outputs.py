@@ -10,7 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_worker.engines.vllm.final_outputs import sending_whole, share_times, sharing_times
+from dragoman_worker.engines.vllm.patches.whole_outputs import (
+    sending_whole,
+    share_times,
+    sharing_times,
+)
 
 FINAL, DELTA = "final", "delta"
 Step = Mapping[str, Sequence[int]]
@@ -138,10 +142,6 @@ def test_a_scheduler_without_known_requests_sends_every_token() -> None:
             request_id="a", new_token_ids=tokens, finish_reason=None, events=None
         )
         assert scheduler.update_from_output(output)[0].outputs == [output]
-
-
-def test_a_vllm_without_statistics_is_left_unchanged() -> None:
-    share_times(SimpleNamespace())
 
 
 class Stats:

@@ -20,15 +20,11 @@ _HISTOGRAM: Final = "histogram_inter_token_latency"
 def stat_loggers(made: Any) -> Mapping[str, Any]:
     """Return the keyword of `from_engine_args` that makes vLLM record its metrics so.
 
-    Empty with `disable_log_stats`, and for a vLLM whose logger is not known here: then vLLM's own
-    is used.
+    Empty with `disable_log_stats`. `made` is vLLM's AsyncEngineArgs.
     """
     if made.disable_log_stats:
         return {}
-    try:
-        base = importlib.import_module("vllm.v1.metrics.loggers").PrometheusStatLogger
-    except (ImportError, AttributeError):
-        return {}
+    base = importlib.import_module("vllm.v1.metrics.loggers").PrometheusStatLogger
     return {"stat_loggers": [counting_together(base)]}
 
 

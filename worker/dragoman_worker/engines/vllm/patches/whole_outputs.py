@@ -18,7 +18,6 @@ from typing import Any, Final, NamedTuple
 
 _STATS: Final = "IterationStats"
 _LATENCIES: Final = "inter_token_latencies_iter"
-_METHOD: Final = "update_from_output"
 _SIGN_EVERY_S: Final = 5.0
 
 
@@ -136,11 +135,10 @@ def _wanted_whole(request: Any, final_only: object) -> bool:
 def share_times(front_end: Any) -> None:
     """Make the statistics of vLLM's front end divide the time of several tokens among them.
 
-    `front_end` is the module vllm.v1.engine.async_llm. A vLLM without the known class is left as it
-    is. Idempotent.
+    `front_end` is the module vllm.v1.engine.async_llm. Idempotent.
     """
-    stats = getattr(front_end, _STATS, None)
-    if stats is not None and hasattr(stats, _METHOD) and not hasattr(stats, "shares_times"):
+    stats = getattr(front_end, _STATS)
+    if not hasattr(stats, "shares_times"):
         setattr(front_end, _STATS, sharing_times(stats))
 
 

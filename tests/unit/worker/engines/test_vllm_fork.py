@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_worker.engines.vllm import standby
+from dragoman_worker.engines.vllm.patches import fork
 from support.processes import standby_parent
 from support.processes.supervised_run import SOON_S, gone
 
@@ -62,7 +62,7 @@ def test_a_waiting_standby_process_exits_when_its_replica_is_killed(begin: Begin
 
 def test_without_a_standby_process_vllm_starts_its_own_way() -> None:
     module = SimpleNamespace(get_mp_context=lambda: "its own")
-    with standby.used(module):
+    with fork.used(module):
         assert module.get_mp_context() == "its own"
 
 
@@ -76,7 +76,7 @@ def test_a_forked_worker_runs_on_the_cores_that_vllm_chose(
     bound: list[set[int]] = []
     monkeypatch.setattr(os, "sched_setaffinity", lambda _, cores: bound.append(cores))
     monkeypatch.setenv(variable, value)
-    standby._bind({variable: value})
+    fork._bind({variable: value})
     assert bound == [], "OpenMP has read it at its import"
-    standby._bind({})
+    fork._bind({})
     assert bound == [{0}]
