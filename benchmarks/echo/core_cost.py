@@ -25,13 +25,12 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
-from unittest.mock import patch
+from typing import Any, cast
 
 from hiredis import pack_command
 from prometheus_client import CollectorRegistry
 
-from dragoman_connections.redis_access.calls import Answer, Call, Command
+from dragoman_connections.redis_access.calls import Answer, Call, Command, Servers
 from dragoman_schemas import scripts
 from dragoman_worker.engines.starting import open_engine
 from dragoman_worker.job.core import Core, Ports
@@ -44,7 +43,6 @@ from dragoman_worker.process.gc_tuning import seldom_collected
 from dragoman_worker.prompts.table import profile_chooser
 from dragoman_worker.quality.judge import ProcessJudge
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.stores import redis
 from dragoman_worker.stores.redis import RedisStore
 from dragoman_worker.tracing import Tracer
 
@@ -134,8 +132,9 @@ async def running_core(tracer: Tracer | None = None) -> AsyncIterator[tuple[Core
     metrics, feed = Metrics(CollectorRegistry()), Feed()
     engine = open_engine(settings.engine, log_level="info")
     await engine.start()
-    with patch.object(redis, "open_servers", lambda *_: StandIn()):
-        store = NoCancels(settings.redis, poison_after=4, want_results=False)
+    store = NoCancels(
+        settings.redis, cast("Servers", StandIn()), poison_after=4, want_results=False
+    )
     ports = Ports(
         engine=engine,
         consumer=feed,

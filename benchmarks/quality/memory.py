@@ -13,6 +13,7 @@ import json
 import os
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 
@@ -20,6 +21,7 @@ from dragoman_connections.settings import RedisSettings
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Remembered
 from dragoman_worker.settings import MemorySettings
+from dragoman_worker.stores.connection import redis_servers
 from dragoman_worker.stores.redis_memory import RedisMemory
 from support.services.redis_clients import client_of
 from support.services.redis_server import RedisServer
@@ -64,11 +66,19 @@ async def recalled(memory: RedisMemory, jobs: Sequence[Sequence[bytes]]) -> tupl
 async def measured(server: RedisServer, entries: int, jobs: int) -> dict[str, object]:
     """Return all figures."""
     keys = [os.urandom(32) for _ in range(entries)]
-    client = client_of(server.url)
-    memory = RedisMemory(
-        RedisSettings(url=server.url), MemorySettings(max_mb=4_096), Metrics(CollectorRegistry())
-    )
-    await memory.start()
+    settings, client = RedisSettings(url=server.url), client_of(server.url)
+    async with redis_servers(settings) as servers:
+        metrics = Metrics(CollectorRegistry())
+        memory = RedisMemory(settings, servers, MemorySettings(max_mb=4_096), metrics)
+        await memory.start()
+        return await figures_of(memory, client, keys, jobs)
+
+
+async def figures_of(
+    memory: RedisMemory, client: Any, keys: list[bytes], jobs: int
+) -> dict[str, object]:
+    """Return the figures of a started memory, and close it."""
+    entries = len(keys)
     before = client.info("memory")["used_memory"]
     await filled(memory, keys)
     used = client.info("memory")["used_memory"] - before

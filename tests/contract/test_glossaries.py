@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, Final, Protocol, cast
 
 import pytest
@@ -25,6 +26,7 @@ from dragoman_text.terms import Term
 from dragoman_worker.errors import Unavailable
 from dragoman_worker.ports import Glossaries, StoredGlossary
 from dragoman_worker.stores import glossaries as stored
+from dragoman_worker.stores.connection import redis_servers
 from dragoman_worker.stores.glossaries import RedisGlossaries
 from support.fakes.local_glossaries import LocalGlossaries
 from support.services.ports import free_port
@@ -128,13 +130,9 @@ async def both(
         url = cluster.url
     else:
         url = cast(RedisServer, request.getfixturevalue("redis_server")).url
-    redis, client = on_redis(url, clock), async_client_of(url)
-    await client.delete(KEY)  # of an earlier test: this fixture's servers are not emptied
-    try:
+    async with on_redis(url, clock) as redis, aclosing(async_client_of(url)) as client:
+        await client.delete(KEY)  # of an earlier test: this fixture's servers are not emptied
         yield redis, RedisWriter(client, clock)
-    finally:
-        await redis.close()
-        await client.aclose()
 
 
 @pytest.fixture
@@ -142,16 +140,20 @@ async def server(
     redis_server: RedisServer, clock: Clock
 ) -> AsyncIterator[tuple[RedisGlossaries, RedisWriter]]:
     """Glossaries on one server, and a writer whose client may also write what is no glossary."""
-    glossaries, client = on_redis(redis_server.url, clock), async_client_of(redis_server.url)
-    try:
+    url = redis_server.url
+    async with on_redis(url, clock) as glossaries, aclosing(async_client_of(url)) as client:
         yield glossaries, RedisWriter(client, clock)
-    finally:
+
+
+@asynccontextmanager
+async def on_redis(
+    url: str, clock: Callable[[], float] = time.monotonic
+) -> AsyncIterator[RedisGlossaries]:
+    settings = RedisSettings(url=url)
+    async with redis_servers(settings) as servers:
+        glossaries = RedisGlossaries(settings, servers, refresh_s=5, clock=clock)
+        yield glossaries
         await glossaries.close()
-        await client.aclose()
-
-
-def on_redis(url: str, clock: Callable[[], float] = time.monotonic) -> RedisGlossaries:
-    return RedisGlossaries(RedisSettings(url=url), refresh_s=5, clock=clock)
 
 
 # --- the port -------------------------------------------------------------------------------------
@@ -312,13 +314,10 @@ async def test_the_oldest_indexes_are_dropped_beyond_the_limits(
 
 
 async def test_while_redis_is_down_every_find_is_unavailable() -> None:
-    glossaries = on_redis(f"redis://127.0.0.1:{free_port()}/0")
-    try:
+    async with on_redis(f"redis://127.0.0.1:{free_port()}/0") as glossaries:
         for _ in range(2):
             with pytest.raises(Unavailable):
                 await glossaries.find("ui", "de")
-    finally:
-        await glossaries.close()
 
 
 async def commands(writer: RedisWriter) -> int:

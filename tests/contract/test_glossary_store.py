@@ -11,6 +11,7 @@ import pytest
 from dragoman_connections.settings import DragomanSettings, RedisSettings
 from dragoman_producer.operations.glossaries import GlossaryError, GlossaryStore
 from dragoman_schemas.glossaries import GlossaryEntry
+from dragoman_worker.stores.connection import redis_servers
 from dragoman_worker.stores.glossaries import RedisGlossaries
 from support.services.redis_clients import async_client_of, client_of
 from support.services.redis_cluster import RedisCluster
@@ -70,9 +71,11 @@ async def test_what_the_command_stores_is_what_the_worker_finds(
 ) -> None:
     entry = GlossaryEntry("Gate", ("Tor", "Schranke"), True, "at airports")
     await store.replace("ui", None, "en", {"zh-Hant": [entry], "de": []})
-    glossaries = RedisGlossaries(RedisSettings(url=url), refresh_s=5)
-    found = await glossaries.find("ui", "zh-TW")
-    await glossaries.close()
+    settings = RedisSettings(url=url)
+    async with redis_servers(settings) as servers:
+        glossaries = RedisGlossaries(settings, servers, refresh_s=5)
+        found = await glossaries.find("ui", "zh-TW")
+        await glossaries.close()
     assert found is not None
     (term,) = found.terms.find("The Gate.")
     assert (term.source, term.targets, term.case_sensitive, term.note) == tuple(entry)

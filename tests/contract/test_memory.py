@@ -21,6 +21,7 @@ from dragoman_schemas.names import Keys
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import ApprovedQuery, Remembered
 from dragoman_worker.settings import MemorySettings
+from dragoman_worker.stores.connection import redis_servers
 from dragoman_worker.stores.memory_check import memory_problem
 from dragoman_worker.stores.memory_values import shard_and_field
 from dragoman_worker.stores.memory_writer import estimated_bytes, hash_bytes
@@ -90,12 +91,13 @@ async def opened(
     metrics = Metrics(CollectorRegistry())
     prefix = prefix or f"t{uuid.uuid4().hex[:12]}:"
     redis = RedisSettings(url=url, key_prefix=prefix)
-    memory = RedisMemory(redis, MemorySettings(**settings), metrics, limit_s=limit_s)
-    await memory.start()
-    try:
-        yield Memories(memory, metrics, url, prefix)
-    finally:
-        await memory.close()
+    async with redis_servers(redis) as servers:
+        memory = RedisMemory(redis, servers, MemorySettings(**settings), metrics, limit_s=limit_s)
+        await memory.start()
+        try:
+            yield Memories(memory, metrics, url, prefix)
+        finally:
+            await memory.close()
 
 
 @pytest.fixture(params=["local", "redis"])

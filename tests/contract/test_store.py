@@ -23,13 +23,13 @@ from dragoman_schemas.wire import now_rfc3339
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Conflict, Unavailable, Unencodable, Unreachable
 from dragoman_worker.ports import CancelNotice, Claim, Store
-from dragoman_worker.stores.redis import RedisStore
 from support.builders.store_calls import (
     FINGERPRINT,
     RECORDED_AT,
     TIMEOUT_S,
     TTL_S,
     claim_of,
+    idle_store,
     redis_store,
     request,
     result,
@@ -776,10 +776,7 @@ async def test_a_release_never_overtakes_a_cancelled_claim(
 async def test_an_unreachable_redis_is_named_at_the_start() -> None:
     port = free_port()
     settings = RedisSettings(url=f"redis://user:secret@127.0.0.1:{port}/0")
-    store = RedisStore(settings, poison_after=4, want_results=False)
-    try:
+    async with idle_store(settings) as store:
         with pytest.raises(Unreachable, match=rf"127\.0\.0\.1:{port}.*redis\.url") as caught:
             await store.start(Deadline.after(0.1))
-    finally:
-        await store.close()
     assert "secret" not in str(caught.value)

@@ -16,10 +16,10 @@ from dragoman_producer.store import JobStore
 from dragoman_schemas.jobs import DocumentRef
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt, Unavailable, Unreachable
-from dragoman_worker.stores.redis import RedisStore
 from support.builders.store_calls import (
     all_stand,
     claim_of,
+    idle_store,
     is_a_wrong_setting,
     redis_store,
     request,
@@ -113,10 +113,9 @@ async def test_tls_with_a_client_certificate(tls_url: str, certificates: Path) -
 
 
 async def test_an_unknown_authority_is_trusted_only_without_verification(tls_url: str) -> None:
-    store = RedisStore(RedisSettings(url=tls_url), poison_after=4, want_results=False)
-    with pytest.raises(Unreachable, match=r"(?i)certificate"):
-        await store.start(Deadline.after(0.1))
-    await store.close()
+    async with idle_store(RedisSettings(url=tls_url)) as store:
+        with pytest.raises(Unreachable, match=r"(?i)certificate"):
+            await store.start(Deadline.after(0.1))
     async with redis_store(f"{tls_url}?ssl_cert_reqs=none&ssl_check_hostname=false") as trusting:
         await settle(trusting, "trusting")
 

@@ -19,9 +19,9 @@ from dragoman_producer.store import JobStore
 from dragoman_schemas import names
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unreachable
-from dragoman_worker.stores.redis import RedisStore
 from support.builders.store_calls import (
     all_stand,
+    idle_store,
     is_a_wrong_setting,
     redis_store,
     settle,
@@ -121,10 +121,9 @@ async def test_an_unreachable_sentinel_is_skipped_and_all_unreachable_are_named(
         await settle(store, "a1")
     settings = RedisSettings(url="redis+sentinel://user:secret@127.0.0.1:1,127.0.0.1:2/main")
     message = r"main of Sentinel 127\.0\.0\.1:1,127\.0\.0\.1:2 .*no Sentinel answered"
-    unreachable = RedisStore(settings, poison_after=4, want_results=False)
-    with pytest.raises(Unreachable, match=message) as caught:
-        await unreachable.start(Deadline.after(0.1))
-    await unreachable.close()
+    async with idle_store(settings) as unreachable:
+        with pytest.raises(Unreachable, match=message) as caught:
+            await unreachable.start(Deadline.after(0.1))
     assert "secret" not in str(caught.value)
 
 
@@ -135,16 +134,10 @@ async def test_an_unknown_service_and_a_sentinel_named_as_a_server_are_reported_
     message = "unheard-of of Sentinel .*no Sentinel knows a primary of 'unheard-of'"
     await is_a_wrong_setting(url, message)
     known = url.removeprefix("redis+sentinel://")
-    unreachable = RedisStore(
-        RedisSettings(url=f"redis+sentinel://127.0.0.1:1,{known}"),
-        poison_after=4,
-        want_results=False,
-    )
-    with pytest.raises(
-        Unreachable, match="no Sentinel answered"
-    ):  # the unreachable one may know it
-        await unreachable.start(Deadline.after(0.1))
-    await unreachable.close()
+    settings = RedisSettings(url=f"redis+sentinel://127.0.0.1:1,{known}")
+    async with idle_store(settings) as unreachable:
+        with pytest.raises(Unreachable, match="no Sentinel answered"):  # port 1 may know it
+            await unreachable.start(Deadline.after(0.1))
     await is_a_wrong_setting(f"redis://127.0.0.1:{sentinel.sentinel_ports[0]}/0", "unknown command")
 
 

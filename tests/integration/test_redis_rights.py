@@ -14,6 +14,7 @@ import redis
 from prometheus_client import CollectorRegistry
 from redis.exceptions import NoPermissionError
 
+from dragoman_connections.redis_access.calls import Servers
 from dragoman_connections.settings import DragomanSettings, RedisSettings
 from dragoman_producer.operations.glossaries import GlossaryStore
 from dragoman_producer.operations.job_keys import JobKeys
@@ -26,6 +27,7 @@ from dragoman_worker.deadline import Deadline
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import ApprovedQuery, Remembered
 from dragoman_worker.settings import MemorySettings
+from dragoman_worker.stores.connection import redis_servers
 from dragoman_worker.stores.glossaries import RedisGlossaries
 from dragoman_worker.stores.memory_check import memory_problem
 from dragoman_worker.stores.redis import RedisStore
@@ -66,9 +68,15 @@ async def submit_and_read(settings: DragomanSettings) -> None:
 async def translate(settings: DragomanSettings) -> None:
     """Do all that a worker does: check, claim, release, finish, look up and remember."""
     given = settings.redis.model_copy(update={"durability": "aof"})
-    store = RedisStore(given, poison_after=4, want_results=True)
-    memory = RedisMemory(given, MemorySettings(), Metrics(CollectorRegistry()), limit_s=30)
-    glossaries = RedisGlossaries(given, refresh_s=5)
+    async with redis_servers(given) as servers:
+        await _translate(given, servers)
+
+
+async def _translate(given: RedisSettings, servers: Servers) -> None:
+    store = RedisStore(given, servers, poison_after=4, want_results=True)
+    metrics = Metrics(CollectorRegistry())
+    memory = RedisMemory(given, servers, MemorySettings(), metrics, limit_s=30)
+    glossaries = RedisGlossaries(given, servers, refresh_s=5)
     following = asyncio.ensure_future(_follow(store))
     try:
         await store.start(Deadline.after(5))

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
 
+from dragoman_connections.redis_access.calls import Servers
 from dragoman_connections.settings import KafkaSettings
 from dragoman_text.gates import GATES
 from dragoman_worker.deadline import Deadline
@@ -41,6 +42,7 @@ from dragoman_worker.prompts import names
 from dragoman_worker.prompts.table import profile_chooser
 from dragoman_worker.quality.judge import ProcessJudge
 from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.stores.connection import redis_servers
 from dragoman_worker.stores.glossaries import RedisGlossaries
 from dragoman_worker.stores.redis import RedisStore
 from dragoman_worker.stores.redis_memory import RedisMemory
@@ -122,7 +124,8 @@ class App:
         tracer = open_tracer(settings)
         stack.push_async_callback(tracer.close)
         within = Deadline.after(settings.connect_timeout_s)
-        store = await _open_store(stack, settings, within)
+        redis = await stack.enter_async_context(redis_servers(settings.redis))
+        store = await _open_store(stack, settings, redis, within)
         self._readiness.store_opened(lambda: store.answers)
         self._readiness.enter(StartPhase.KAFKA)
         publisher = await _open_publisher(stack, settings, within)
@@ -147,8 +150,8 @@ class App:
                 dead_letters=_dead_letters(publisher, settings),
                 results=_results(publisher, settings.kafka),
                 judge=self._judge,
-                memory=await _open_memory(stack, settings, self._metrics),
-                glossaries=_open_glossaries(stack, settings),
+                memory=await _open_memory(stack, settings, redis, self._metrics),
+                glossaries=_open_glossaries(stack, settings, redis),
             ),
             choose_profile=choose_profile,
             outages=self._outages,
@@ -230,10 +233,11 @@ def _always_judges(settings: WorkerSettings) -> bool:
 
 
 async def _open_store(
-    stack: AsyncExitStack, settings: WorkerSettings, within: Deadline
+    stack: AsyncExitStack, settings: WorkerSettings, servers: Servers, within: Deadline
 ) -> RedisStore:
     store = RedisStore(
         settings.redis,
+        servers,
         poison_after=settings.retry.poison_after,
         want_results=settings.kafka.results_topic is not None,
     )
@@ -242,19 +246,21 @@ async def _open_store(
     return store
 
 
-def _open_glossaries(stack: AsyncExitStack, settings: WorkerSettings) -> RedisGlossaries:
-    glossaries = RedisGlossaries(settings.redis, refresh_s=settings.glossary.refresh_s)
+def _open_glossaries(
+    stack: AsyncExitStack, settings: WorkerSettings, servers: Servers
+) -> RedisGlossaries:
+    glossaries = RedisGlossaries(settings.redis, servers, refresh_s=settings.glossary.refresh_s)
     stack.push_async_callback(glossaries.close)
     return glossaries
 
 
 async def _open_memory(
-    stack: AsyncExitStack, settings: WorkerSettings, metrics: Metrics
+    stack: AsyncExitStack, settings: WorkerSettings, servers: Servers, metrics: Metrics
 ) -> RedisMemory | None:
     """Return the memory, also if Redis does not serve it; None if it is switched off."""
     if not settings.memory_enabled:
         return None
-    memory = RedisMemory(settings.redis, settings.memory, metrics)
+    memory = RedisMemory(settings.redis, servers, settings.memory, metrics)
     stack.push_async_callback(memory.close)
     await memory.start()
     return memory

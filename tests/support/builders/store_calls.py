@@ -27,6 +27,7 @@ from dragoman_schemas.wire import now_rfc3339, stored_result
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unavailable
 from dragoman_worker.ports import Claim, ClaimRequest, Store
+from dragoman_worker.stores.connection import redis_servers
 from dragoman_worker.stores.redis import RedisStore
 
 TIMEOUT_S = 10.0
@@ -49,26 +50,37 @@ async def redis_store(
 ) -> AsyncIterator[RedisStore]:
     """Open a started store; `options` are its arguments beside the settings."""
     settings = RedisSettings(url=url, live_ttl_s=TTL_S, durability=durability)
-    store = RedisStore(settings, **{"poison_after": 4, "want_results": True, **options})
-    try:
-        await store.start(Deadline.after(TIMEOUT_S))
+    async with redis_servers(settings) as servers:
+        store = RedisStore(
+            settings, servers, **{"poison_after": 4, "want_results": True, **options}
+        )
+        try:
+            await store.start(Deadline.after(TIMEOUT_S))
+            yield store
+        finally:
+            await store.close()
+
+
+@asynccontextmanager
+async def idle_store(settings: RedisSettings) -> AsyncIterator[RedisStore]:
+    """Open a store that a test starts itself."""
+    async with redis_servers(settings) as servers:
+        store = RedisStore(settings, servers, poison_after=4, want_results=False)
         yield store
-    finally:
         await store.close()
 
 
 async def is_a_wrong_setting(url: str, reported: str) -> str:
     """Check that worker and client refuse a URL at once; return both messages."""
     settings, patience_s = RedisSettings(url=url), 60.0
-    store = RedisStore(settings, poison_after=4, want_results=False)
     client = JobStore(settings, connect_timeout_s=patience_s)
     started = time.monotonic()
-    with pytest.raises(SettingsError, match=r"^redis\.url: .*" + reported) as worker_s:
-        await store.start(Deadline.after(patience_s))
+    async with idle_store(settings) as store:
+        with pytest.raises(SettingsError, match=r"^redis\.url: .*" + reported) as worker_s:
+            await store.start(Deadline.after(patience_s))
     with pytest.raises(WrongStore, match=r"redis\.url") as client_s:
         await client.stub("a1")
     assert time.monotonic() - started < patience_s / 2
-    await store.close()
     await client.close()
     return f"{worker_s.value} {client_s.value}"
 

@@ -21,6 +21,7 @@ from dragoman_worker.kafka.topics import problem_of
 from dragoman_worker.prompts.table import PROFILES, profiles_of
 from dragoman_worker.recognition import recognized_profile
 from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.stores.connection import redis_servers
 from dragoman_worker.stores.memory_check import memory_problem
 from dragoman_worker.stores.redis import RedisStore
 
@@ -74,13 +75,14 @@ def _replicas(settings: WorkerSettings) -> Finding:
 
 
 async def _redis(settings: WorkerSettings) -> Finding:
-    store = RedisStore(settings.redis, poison_after=4, want_results=False)
-    try:
-        await store.start(Deadline.after(_timeout_s(settings)))
-    except (Halt, SettingsError) as error:
-        return Finding("redis", "bad", str(error))
-    finally:
-        await store.close()
+    async with redis_servers(settings.redis) as servers:
+        store = RedisStore(settings.redis, servers, poison_after=4, want_results=False)
+        try:
+            await store.start(Deadline.after(_timeout_s(settings)))
+        except (Halt, SettingsError) as error:
+            return Finding("redis", "bad", str(error))
+        finally:
+            await store.close()
     if missing := store.missing_replicas:
         what = f"{missing} more replicas" if missing > 1 else "one more replica"
         detail = f"redis.durability = {settings.redis.durability} needs {what}; until then nothing"

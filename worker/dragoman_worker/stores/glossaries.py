@@ -13,9 +13,7 @@ from typing import Any, Final
 
 from redis.exceptions import RedisError
 
-from dragoman_connections.redis_access import open_servers
-from dragoman_connections.redis_access.calls import Call, Command
-from dragoman_connections.redis_access.redis_py import ERRORS
+from dragoman_connections.redis_access.calls import Call, Command, Servers
 from dragoman_connections.settings import RedisSettings
 from dragoman_schemas import names
 from dragoman_schemas.glossaries import (
@@ -30,11 +28,10 @@ from dragoman_text.terms import Term, TermIndex
 from dragoman_worker.errors import Unavailable
 from dragoman_worker.log import logger
 from dragoman_worker.ports import StoredGlossary
-from dragoman_worker.stores.connection import RedisConnection
 from dragoman_worker.stores.refusals import Refusals, wrong_type
 
-READ_TIMEOUT_S: Final = 60.0
-"""Time for the terms of one language: at most 64 MiB, in a single reply."""
+READERS: Final = 3
+"""Glossaries that are read at the same time."""
 MOST_NAMES: Final = 1_000
 """Names whose version is remembered, also of glossaries that do not exist."""
 MOST_INDEXES: Final = 64
@@ -65,20 +62,23 @@ class _Indexed:
 
 
 class RedisGlossaries:
-    """The Glossaries port on Redis. The terms come over connections of their own.
+    """The Glossaries port on Redis. Event loop only.
 
-    A reply of megabytes must not delay the pipelines of the jobs' store. Event loop only.
+    Few read at a time: each has a connection of the replica's pool meanwhile, which replies of
+    megabytes occupy for seconds, and the jobs' pipelines must never wait for one.
     """
 
     def __init__(
         self,
         settings: RedisSettings,
+        servers: Servers,
         *,
         refresh_s: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        connect = partial(RedisConnection, timeout_s=READ_TIMEOUT_S)
-        self._servers = open_servers(settings.address, connect, ERRORS)
+        """`servers` are those of the settings; the caller closes them."""
+        self._servers = servers
+        self._readers = asyncio.Semaphore(READERS)
         self._refusals = Refusals(settings.address.shown)
         self._keys = names.Keys(settings.key_prefix)
         self._refresh_s = refresh_s
@@ -103,13 +103,12 @@ class RedisGlossaries:
         return await asyncio.shield(load)
 
     async def close(self) -> None:
-        """Cancel the loads in progress and disconnect."""
+        """Cancel the loads in progress."""
         loads = list(self._loads.values())
         for load in loads:
             load.cancel()
         await asyncio.gather(*loads, return_exceptions=True)
         self._thread.shutdown(wait=False, cancel_futures=True)
-        await self._servers.close()
 
     # --- what is known ----------------------------------------------------------------------------
 
@@ -205,7 +204,8 @@ class RedisGlossaries:
     async def _send(self, *commands: Command) -> list[Any]:
         """Return the replies. Raises Unavailable, UnknownReply, Halt, and UnreadableGlossary."""
         try:
-            (answer,) = await self._servers.send([Call(commands)])
+            async with self._readers:
+                (answer,) = await self._servers.send([Call(commands)])
         except (RedisError, OSError) as error:
             raise self._refusals.judged(error, commands[0]) from None
         for command, reply in zip(commands, answer.replies, strict=True):

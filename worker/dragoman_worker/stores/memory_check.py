@@ -6,12 +6,10 @@ from typing import Final
 
 from redis.exceptions import RedisError
 
-from dragoman_connections.redis_access import open_servers
 from dragoman_connections.redis_access.calls import Call
-from dragoman_connections.redis_access.redis_py import ERRORS
 from dragoman_connections.settings import RedisSettings
 from dragoman_schemas import scripts
-from dragoman_worker.stores.connection import RedisConnection
+from dragoman_worker.stores.connection import redis_servers
 
 _TTL_MS: Final = 500
 _ENTRY: Final = (b"check".ljust(23), b"o")
@@ -19,7 +17,6 @@ _ENTRY: Final = (b"check".ljust(23), b"o")
 
 async def memory_problem(redis: RedisSettings) -> str | None:
     """Return why the memory would not work, None if it would. Tries each command it uses."""
-    servers = open_servers(redis.address, RedisConnection, ERRORS)
     keys = tuple(f"{redis.key_prefix}memory:{{check}}:{name}" for name in ("new", "old"))
     # At most one byte per hash: the second entry makes the newer hash the older one.
     arguments = (1, _TTL_MS, *_ENTRY, *_ENTRY)
@@ -32,10 +29,9 @@ async def memory_problem(redis: RedisSettings) -> str | None:
         ]
     )
     try:
-        (answer,) = await servers.send([call])
+        async with redis_servers(redis) as servers:
+            (answer,) = await servers.send([call])
     except (RedisError, OSError) as error:
         return f"{type(error).__name__}: {str(error)[:200]}"
-    finally:
-        await servers.close()
     errors = [str(reply)[:200] for reply in answer.replies if isinstance(reply, Exception)]
     return errors[0] if errors else None

@@ -67,12 +67,11 @@ class MemoryWriter:
             self._task = asyncio.create_task(self._write_all(), name="memory-write")
 
     async def close(self) -> None:
-        """Give the queue a second, then drop it, and disconnect."""
+        """Give the queue a second, then drop it."""
         if (task := self._task) is not None:
             await asyncio.wait({task}, timeout=CLOSE_LIMIT_S)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-        await self._servers.close()
 
     async def _write_all(self) -> None:
         try:

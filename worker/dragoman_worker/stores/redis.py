@@ -10,8 +10,7 @@ from typing import Any, Final
 from redis.exceptions import RedisError, ResponseError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, retry_if_exception_type
 
-from dragoman_connections.redis_access import open_servers
-from dragoman_connections.redis_access.calls import Call, Command, lasting
+from dragoman_connections.redis_access.calls import Call, Command, Servers, lasting
 from dragoman_connections.redis_access.redis_py import ERRORS, Misfit, UnusableFile
 from dragoman_connections.settings import RedisSettings, SettingsError
 from dragoman_schemas import names, scripts
@@ -24,7 +23,6 @@ from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Conflict, Unavailable, UnknownReply, Unreachable
 from dragoman_worker.log import logger
 from dragoman_worker.ports import CancelNotice, Claim, ClaimRequest
-from dragoman_worker.stores.connection import RedisConnection
 from dragoman_worker.stores.durability import (
     check_durability,
     check_kind,
@@ -45,13 +43,16 @@ _NO_CANCELS: Final = (RedisError, OSError, TypeError, ValueError)
 class RedisStore:
     """The jobs' keys (docs/reference/scripts.md). Concurrent calls are coalesced into pipelines."""
 
-    def __init__(self, settings: RedisSettings, *, poison_after: int, want_results: bool) -> None:
+    def __init__(
+        self, settings: RedisSettings, servers: Servers, *, poison_after: int, want_results: bool
+    ) -> None:
+        """`servers` are those of the settings; the caller closes them."""
         self._settings = settings
         self._keys = names.Keys(settings.key_prefix)
         self._live_ttl_ms = settings.live_ttl_s * 1000
         self._poison_after = poison_after
         self._want_results = want_results
-        self._servers = open_servers(settings.address, RedisConnection, ERRORS)
+        self._servers = servers
         self.missing_replicas = 0
         """Replicas that `redis.durability` needed beyond those that were connected at the start."""
         self.answers = True
@@ -87,9 +88,8 @@ class RedisStore:
             ) from None
 
     async def close(self) -> None:
-        """Disconnect."""
+        """Cancel the calls under way and their callers."""
         await self._pipeline.close()
-        await self._servers.close()
 
     @property
     def address(self) -> str:

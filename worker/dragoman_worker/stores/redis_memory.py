@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from functools import partial
 from typing import Any, Final
 
 from redis.exceptions import InvalidResponse
 
 from dragoman_connections.batching import Batcher
-from dragoman_connections.redis_access import open_servers
-from dragoman_connections.redis_access.calls import Answer, Call
-from dragoman_connections.redis_access.redis_py import ERRORS
+from dragoman_connections.redis_access.calls import Answer, Call, Servers
 from dragoman_connections.settings import RedisSettings
 from dragoman_schemas import names
 from dragoman_schemas.approved import decode_approved, lookup_fields, shard_of
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import ApprovedQuery, Remembered
 from dragoman_worker.settings import MemorySettings
-from dragoman_worker.stores.connection import RedisConnection
 from dragoman_worker.stores.memory_outages import MemoryOutages, refusal
 from dragoman_worker.stores.memory_values import (
     approved_answer,
@@ -40,33 +36,32 @@ _GRACE_TURNS: Final = 8
 class RedisMemory:
     """The Memory port. Concurrent look-ups share round trips; writes wait in a bounded queue.
 
-    It has connections of its own: a slow look-up never delays a claim. While Redis does not answer,
-    look-ups return at once and a task tries to reach it. Event loop only.
+    Look-ups and writes have one connection of the replica's pool each: a slow one delays no claim.
+    While Redis does not answer, look-ups return at once and a task tries to reach it. Event loop
+    only.
     """
 
     def __init__(
         self,
         redis: RedisSettings,
+        servers: Servers,
         settings: MemorySettings,
         metrics: Metrics,
         *,
         limit_s: float = RECALL_LIMIT_S,
     ) -> None:
-        """`limit_s` bounds one batch of look-ups."""
+        """`limit_s` bounds one batch of look-ups; the caller closes the servers."""
         self._limit_s = limit_s
         self._keys = names.Keys(redis.key_prefix)
-        connect = partial(RedisConnection, timeout_s=5.0)
-        self._servers = open_servers(redis.address, connect, ERRORS)
+        self._servers = servers
         self._outages = MemoryOutages(self._servers)
         self._writer = MemoryWriter(
-            open_servers(redis.address, connect, ERRORS),
+            servers,
             self._keys,
             settings,
             self._outages,
             lost=metrics.memory_by_result["error"].inc,
         )
-        # One flush at a time uses one connection, which the task of `MemoryOutages` keeps open: a
-        # look-up never has to connect within its limit.
         self._batcher = Batcher[list[Call], list[Answer]](
             self._flush, at_most=MAX_LOOKUPS, name="memory-recall", weigh=len
         )
@@ -78,11 +73,10 @@ class RedisMemory:
         await self._outages.start()
 
     async def close(self) -> None:
-        """Write what waits, within a second, and disconnect."""
+        """Write what waits, within a second."""
         await self._writer.close()
         await self._batcher.close()
         await self._outages.close()
-        await self._servers.close()
 
     @property
     def waiting(self) -> int:

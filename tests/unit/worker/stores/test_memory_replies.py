@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from prometheus_client import CollectorRegistry
 from redis.exceptions import ResponseError
 
-from dragoman_connections.redis_access.calls import Answer, Call, Command
+from dragoman_connections.redis_access.calls import Answer, Call, Command, Servers
 from dragoman_connections.settings import RedisSettings
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import ApprovedQuery
 from dragoman_worker.settings import MemorySettings
-from dragoman_worker.stores import redis_memory
 from dragoman_worker.stores.redis_memory import RedisMemory
 
 
@@ -43,13 +42,10 @@ class Replies:
     [ResponseError("upstream failure"), ValueError("a redirection to nowhere"), 7, [7], b"OK", {}],
     ids=repr,
 )
-async def test_an_odd_reply_is_a_miss(
-    reply: Any, raises: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    raised = raises and isinstance(reply, Exception)
-    monkeypatch.setattr(redis_memory, "open_servers", lambda *_: Replies(reply, raises=raised))
+async def test_an_odd_reply_is_a_miss(reply: Any, raises: bool) -> None:
+    servers = Replies(reply, raises=raises and isinstance(reply, Exception))
     settings, metrics = RedisSettings(url="redis://127.0.0.1:1/0"), Metrics(CollectorRegistry())
-    memory = RedisMemory(settings, MemorySettings(), metrics, limit_s=30)
+    memory = RedisMemory(settings, cast("Servers", servers), MemorySettings(), metrics, limit_s=30)
     try:
         assert await memory.recall([b"k" * 32]) == [None]
         assert await memory.approved([ApprovedQuery("Save", "de")]) == [None]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import redis.exceptions as problems
 from redis._parsers.base import BaseParser
 
-from dragoman_connections.redis_access.calls import Answer, Call, Command
+from dragoman_connections.redis_access.calls import Answer, Call, Command, Servers
 from dragoman_connections.settings import RedisSettings
 from dragoman_schemas.scripts import CLAIM, RELEASE
 from dragoman_worker.errors import Conflict, Halt, Unavailable, UnknownReply
@@ -366,12 +366,11 @@ async def test_a_caller_cancelled_under_way_moves_nobody_s_reply(
 
 
 async def test_a_release_waits_for_the_claim_that_a_cancelled_job_has_under_way(
-    transport: FakeTransport, monkeypatch: pytest.MonkeyPatch
+    transport: FakeTransport,
 ) -> None:
-    monkeypatch.setattr("dragoman_worker.stores.redis.open_servers", lambda *_: transport)
     transport.answer = lambda _: [1, b"queued"]
     settings = RedisSettings(url="redis://127.0.0.1:1/0")
-    store = RedisStore(settings, poison_after=4, want_results=False)
+    store = RedisStore(settings, cast("Servers", transport), poison_after=4, want_results=False)
     transport.gate.clear()
     wanted = request()
     claiming = asyncio.create_task(store.claim(wanted))
