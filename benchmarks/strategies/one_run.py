@@ -218,9 +218,9 @@ def _killed_later(spec: Spec, residents: list[Resident]) -> Iterator[None]:
 
 
 def rounds_of(phase: Spec, spec: Spec) -> range:
-    """Return the numbers of a run's rounds."""
-    rounds: int = {**phase, **spec}.get("rounds", 1)
-    return range(rounds)
+    """Return the numbers of a run's rounds: `rounds` of them, from `first_round` on."""
+    given = {"rounds": 1, "first_round": 0, **phase, **spec}
+    return range(given["first_round"], given["first_round"] + given["rounds"])
 
 
 def _takes(resident: Resident, how: str) -> bool:

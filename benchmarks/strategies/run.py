@@ -74,7 +74,7 @@ class Bench:
             return
         self._stop(phase.get("stop", []))
         await self._start({name for spec in runs for name in spec.get("on", [])}, phase)
-        for number in range(max((len(rounds_of(phase, spec)) for spec in runs), default=0)):
+        for number in sorted({number for spec in runs for number in rounds_of(phase, spec)}):
             forward = number % 2 == 0 or phase.get("keep_order", False)
             ordered = runs if forward else runs[::-1]
             for spec in ordered:
