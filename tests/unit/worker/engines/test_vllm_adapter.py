@@ -12,8 +12,8 @@ import pytest
 
 from dragoman_worker.engines.vllm import VllmEngine
 from dragoman_worker.engines.vllm.launch import Built
+from dragoman_worker.engines.vllm.outputs import RequestFailures
 from dragoman_worker.engines.vllm.patches.table import Chosen
-from dragoman_worker.engines.vllm.request_failures import RequestFailures
 from dragoman_worker.errors import EngineDead, PermanentEngineError, TooLong, TransientEngineError
 from dragoman_worker.ports import Decoding, EngineLimits, GenerationRequest, Message, Prompt
 from dragoman_worker.settings import EngineSettings

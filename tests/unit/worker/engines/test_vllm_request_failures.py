@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dragoman_worker.engines.vllm.request_failures import RequestFailures
+from dragoman_worker.engines.vllm.outputs import RequestFailures
 from dragoman_worker.errors import EngineDead, PermanentEngineError, TooLong, TransientEngineError
 
 

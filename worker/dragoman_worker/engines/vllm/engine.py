@@ -12,13 +12,11 @@ from typing import Any, Final
 from dragoman_schemas.results import EngineInfo
 from dragoman_worker.engines.sample import ask_sample, is_judged
 from dragoman_worker.engines.vllm import arguments, core_process, identity, profiles
-from dragoman_worker.engines.vllm.detokenizing import decodes_once, text_of
 from dragoman_worker.engines.vllm.launch import Built, Launch
-from dragoman_worker.engines.vllm.outputs import generation_of, real_limits
+from dragoman_worker.engines.vllm.outputs import decodes_once, generation_of, text_of
 from dragoman_worker.engines.vllm.patches.sockets import Messages, close_sockets, stop_outputs
 from dragoman_worker.engines.vllm.patches.table import SIGNS_OF_LIFE, SOCKETS
-from dragoman_worker.engines.vllm.repetition import allowed_repetitions
-from dragoman_worker.engines.vllm.sampling import sampling_params
+from dragoman_worker.engines.vllm.sampling import allowed_repetitions, sampling_params
 from dragoman_worker.engines.vllm.start_failures import WrongAnswer, one_line
 from dragoman_worker.engines.vllm.stats import VllmGauges
 from dragoman_worker.errors import EngineDead, Halt, PermanentEngineError, TooLong, WorkerError
@@ -97,7 +95,7 @@ class VllmEngine:
         self._built = await Launch(self._settings, verbose=self._verbose).built()
         self._version = self._built.version
         config, on_cpu = self._built.client.vllm_config, self._built.on_cpu
-        self._limits = real_limits(config, on_cpu=on_cpu)
+        self._limits = arguments.real_limits(config, on_cpu=on_cpu)
         await asyncio.to_thread(profiles.check_profiles, self._settings, self._tokenizer())
         self._adapters = await profiles.loaded_adapters(self._built.client, self._settings)
         self._identity = await asyncio.to_thread(identity.engine_identity, self._settings)

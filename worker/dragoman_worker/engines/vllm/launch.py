@@ -16,12 +16,12 @@ from typing import Any, Final
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.engines.machine import this_machine
 from dragoman_worker.engines.vllm import arguments, core_process
+from dragoman_worker.engines.vllm.outputs import RequestFailures
 from dragoman_worker.engines.vllm.patches import fork, isolation, table
 from dragoman_worker.engines.vllm.patches.latencies import stat_loggers
 from dragoman_worker.engines.vllm.patches.sockets import sockets_in
 from dragoman_worker.engines.vllm.patches.whole_outputs import share_times
 from dragoman_worker.engines.vllm.profiles import check_adapters
-from dragoman_worker.engines.vllm.request_failures import RequestFailures
 from dragoman_worker.engines.vllm.start_failures import start_failure
 from dragoman_worker.errors import Halt
 from dragoman_worker.log import logger

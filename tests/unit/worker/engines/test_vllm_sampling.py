@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_worker.engines.vllm.repetition import (
+from dragoman_worker.engines.vllm.sampling import (
     LEAST_REPETITIONS,
     allowed_repetitions,
     longest_repetition,
+    sampling_params,
 )
-from dragoman_worker.engines.vllm.sampling import sampling_params
 from dragoman_worker.ports import Decoding
 
 
