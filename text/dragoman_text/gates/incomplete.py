@@ -2,11 +2,14 @@
 
 Half an answer is mostly longer than what `length` fails, as human translations may be that short.
 A second sign decides: the last sentence has lost its end mark, there are fewer sentences, or a
-bracket stays open. `detection.py` and `false_alarms.py` in benchmarks/quality have the rates.
+bracket stays open. Short texts vary more: labels lose full stops and half of their words rightly,
+so there the same signs are slight. `detection.py` and `false_alarms.py` in benchmarks/quality have
+the rates.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from dragoman_text.gates import length, sentence_ends
@@ -14,8 +17,11 @@ from dragoman_text.gates.defect import Defect
 from dragoman_text.gates.prose import weighed_letters
 from dragoman_text.verdicts import Candidate
 
-_UNFINISHED_BELOW: Final = 0.75
+_UNFINISHED_BELOW: Final = 0.78
 """Ratio to the usual length for an answer that has no end mark or closes no bracket."""
+_SPREAD: Final = 2.5
+"""How far human translations of a source of one character are below the usual length; the share
+falls with the root of the length: a quarter at 100 characters."""
 _FEWER_BELOW: Final = 0.65
 """Ratio for an answer of fewer sentences: translators join them, and hardly shorten the text."""
 _LEAST_LETTERS: Final = 24
@@ -36,7 +42,11 @@ def find(candidate: Candidate) -> Defect | None:
     if candidate.max_chars is not None and candidate.max_chars < usual:
         return None
     sign = _sign(candidate, ratio)
-    return Defect(f"{sign}, and has {ratio:.2f} times the usual length.") if sign else None
+    if sign is None:
+        return None
+    sure = 1.0 - _SPREAD / math.sqrt(len(candidate.source.strip()))
+    slight = ratio >= sure or sentence_ends.are_left_out(candidate.target_lang)
+    return Defect(f"{sign}, and has {ratio:.2f} times the usual length.", slight=slight)
 
 
 def looks_unfinished(candidate: Candidate) -> bool:
@@ -58,10 +68,12 @@ def _sign(candidate: Candidate, ratio: float) -> str | None:
 
 
 def _lost_mark(candidate: Candidate) -> bool:
+    """Return whether the source has an end mark and the answer none, and no quotation to close."""
     return (
         sentence_ends.ends_sentence(candidate.source)
         and not sentence_ends.ends_with_mark(candidate.target)
         and sentence_ends.are_written(candidate.target_lang)
+        and not sentence_ends.closes_quotation(candidate.source, candidate.target)
     )
 
 

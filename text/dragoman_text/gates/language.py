@@ -20,6 +20,8 @@ _LIKELY: Final = 0.5
 78 %, hence slight."""
 
 _RELATIVE_LETTERS: Final = 60
+_OWN_LETTERS: Final = 12
+_PROSE_IN_ROW: Final = 3
 _WINDOW: Final = 600
 _LATIN: Final = re.compile("[A-Za-z\u00aa\u00ba\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]+")
 
@@ -37,13 +39,45 @@ def find(candidate: Candidate, detect: Detect) -> Defect | None:
         return None  # it would be taken for another language, always
     if languages.script(candidate.target_lang) != "Latn":
         text = _native(text)
-    found = [_wrong(window, candidate.target_lang, detect) for window in _windows(text)]
-    worst = [each for each in found if each is not None]
+    worst = [
+        found
+        for window in _windows(text)
+        if (found := _wrong(window, candidate.target_lang, detect)) is not None
+        and not _keeps_names(window, candidate, found[0], detect)
+    ]
     if not worst:
         return None
     tag, slight = min(worst, key=lambda each: each[1])
     detail = f'The answer is in the language "{tag}", not in "{candidate.target_lang}".'
     return Defect(detail, slight=slight)
+
+
+def _keeps_names(text: str, candidate: Candidate, found: str, detect: Detect) -> bool:
+    """Return whether the words that the source does not have are certainly in the right language.
+
+    Sentences full of names and terms look like English, or like a language of neither text. Three
+    words of the source in a row, all lower case and without a mark, are no names.
+    """
+    if found in languages.family(candidate.target_lang):
+        return False
+    known = {*candidate.source.split()}
+    own, row = [], 0
+    for word in text.split():
+        kept = word in known
+        row = row + 1 if kept and word.isalpha() and word.islower() else 0
+        if row == _PROSE_IN_ROW:
+            return False
+        if not kept:
+            own.append(word)
+    rest = " ".join(own)
+    if weighed_letters(rest) < _OWN_LETTERS:
+        return False
+    detection = detect(rest, (found, languages.base(candidate.target_lang)))
+    return (
+        detection is not None
+        and languages.base(detection.language) in languages.family(candidate.target_lang)
+        and detection.confidence >= _CERTAIN
+    )
 
 
 def _native(text: str) -> str:

@@ -29,8 +29,8 @@ _MORE_REPEATED: Final = 0.15
 _WORDS_IN_GROUP: Final = 4
 _CHARACTERS_IN_GROUP: Final = 8
 _LETTERS_IN_GROUP: Final = 12
-"""Of Thai, Lao, Khmer and Burmese, whose words have as many letters as others."""
-_OF_LETTERS: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+"""Of Thai, Lao, Tibetan, Khmer and Burmese, whose words have as many letters as others."""
+_OF_LETTERS: Final = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]")
 _WORD: Final = re.compile(r"\S+")
 
 

@@ -13,7 +13,9 @@ def test_an_answer_without_letters_is_blank(answer: str) -> None:
     assert blank.find(Candidate("Hello", answer, "de"))
 
 
-@pytest.mark.parametrize(("source", "answer"), [("Hello", "你"), ("12 %", ""), ("1st", "1º")])
+@pytest.mark.parametrize(
+    ("source", "answer"), [("Hello", "你"), ("12 %", ""), ("1st", "1º"), ("{}th", "{}.")]
+)
 def test_an_answer_with_letters_or_to_none_is_not_blank(source: str, answer: str) -> None:
     assert blank.find(Candidate(source, answer, "de")) is None
 

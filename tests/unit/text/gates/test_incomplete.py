@@ -53,6 +53,33 @@ def test_other_short_answers_are_not(source: str, answer: str, language: str) ->
     assert incomplete.find(Candidate(source, answer, language, "en")) is None
 
 
+@pytest.mark.parametrize(
+    ("source", "answer", "language"),
+    [
+        ("This action cannot be undone.", "此操作無法復原", "zh-Hant"),
+        ("The two password fields didn't match.", "Lösenorden matchade inte", "sv"),
+        (LETTER, "Koreen xalayaa sana yeroo lama dubbise", "om"),  # often written without marks
+    ],
+)
+def test_the_same_signs_are_slight_where_people_leave_words_and_marks_out(
+    source: str, answer: str, language: str
+) -> None:
+    defect = incomplete.find(Candidate(source, answer, language, "en"))
+    assert defect is not None
+    assert defect.slight
+
+
+@pytest.mark.parametrize(
+    ("source", "answer", "language"),
+    [
+        ('"The mini-markets are looted everywhere."', '"Minimarket dijarah"', "id"),
+        ("We are doing great with North Korea, he told the reporters.", "「上手い関係」", "ja"),
+    ],
+)
+def test_a_quotation_that_closes_needs_no_end_mark(source: str, answer: str, language: str) -> None:
+    assert incomplete.find(Candidate(source, answer, language, "en")) is None
+
+
 def test_an_answer_within_a_limit_of_characters_may_be_short() -> None:
     answer = "Der Ausschuss las den Brief zweimal"
     assert incomplete.find(Candidate(LETTER, answer, "de", "en", max_chars=200)) is not None

@@ -57,6 +57,33 @@ def test_an_answer_in_the_language_or_without_prose_is_no_defect(answer: str, ta
     assert found(answer, target) is None
 
 
+@pytest.mark.parametrize(
+    ("source", "answer", "target"),
+    [
+        (
+            "Start in given mode (basic, advanced, financial, programming, keyboard, conversion)",
+            "Starta i angivet läge (basic, advanced, financial, programming, keyboard, conversion)",
+            "sv",
+        ),
+        (
+            "SecureDrop is a project of Freedom of the Press Foundation.",
+            "SecureDrop jest projektem Freedom of the Press Foundation.",
+            "pl",
+        ),
+    ],
+)
+def test_words_of_the_source_do_not_decide_if_the_others_are_right(
+    source: str, answer: str, target: str
+) -> None:
+    assert language.find(Candidate(source, answer, target, "en"), DETECTOR.detect) is None
+
+
+def test_a_sentence_left_in_english_beside_a_right_one_is_a_defect() -> None:
+    source = "The door is open. The committee decided to read the letter again before noon."
+    answer = "Die Tür ist offen. The committee decided to read the letter again before lunch."
+    assert language.find(Candidate(source, answer, "de", "en"), DETECTOR.detect) is not None
+
+
 def test_few_letters_make_a_slight_defect() -> None:
     defect = found("The meeting begins at nine", "ja")
     assert defect is not None
