@@ -20,6 +20,7 @@ from prometheus_client import REGISTRY
 
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.engines.vllm import VllmEngine
+from dragoman_worker.engines.vllm.patches.table import WHOLE_OUTPUTS
 from dragoman_worker.engines.vllm.sampling import sampling_params
 from dragoman_worker.errors import EngineDead, Halt
 from dragoman_worker.ports import Decoding, GenerationRequest, Prompt
@@ -147,7 +148,7 @@ async def test_vllms_own_metrics_count_every_token(vllm_engine: VllmEngine) -> N
     assert seconds > 0
 
 
-async def test_an_answer_crosses_to_the_front_end_in_two_messages(
+async def test_an_answer_crosses_to_the_front_end_in_two_messages_or_by_token_as_vllm_does(
     vllm_engine: VllmEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert vllm_engine._built is not None
@@ -162,7 +163,8 @@ async def test_an_answer_crosses_to_the_front_end_in_two_messages(
     decoding = Decoding(max_tokens=20, exact_length=True)
     made = await vllm_engine.generate(a_request(vllm_engine, decoding=decoding))
     assert made.completion_tokens == 20
-    assert received == [1, 19]
+    whole = WHOLE_OUTPUTS in vllm_engine._built.patches
+    assert received == ([1, 19] if whole else [1] * 20)
 
 
 async def test_a_control_token_in_a_text_stays_text(vllm_engine: VllmEngine) -> None:
@@ -341,7 +343,8 @@ async def test_with_a_prefill_share_a_full_engine_lets_requests_in_together(
 ) -> None:
     """The engine's sockets are removed with it."""
     share = 0.5
-    engine = VllmEngine(vllm_settings(tiny_model).model_copy(update={"prefill_share": share}))
+    grouped = {"prefill_share": share, "patches": "auto"}
+    engine = VllmEngine(vllm_settings(tiny_model).model_copy(update=grouped))
     await engine.start()
     assert engine._built is not None
     folder = Path(engine._built.folder.name)

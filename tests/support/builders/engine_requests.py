@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import psutil
 
@@ -17,6 +17,10 @@ from support.builders.tiny_model import CONTEXT_TOKENS
 from support.processes.waiting import eventually, wait_until
 
 MAX_NUM_SEQS = 8
+PATCHES: Literal["auto", "off"] = (
+    "off" if os.environ.get("DRAGOMAN_ENGINE__PATCHES") == "off" else "auto"
+)
+"""`engine.patches` by the environment, which workers read too: every test passes with `off`."""
 OPTIONS = {"max_num_seqs": MAX_NUM_SEQS, "max_num_batched_tokens": 512}
 
 
@@ -26,16 +30,13 @@ process, to bind threads, which imports everything once more: 20 seconds per sta
 
 
 def vllm_settings(model: Path, **options: Any) -> EngineSettings:
-    """Return settings for vLLM on `model`, small enough for two cores.
-
-    Of the environment's settings, `DRAGOMAN_ENGINE__PATCHES` applies, as to a worker.
-    """
+    """Return settings for vLLM on `model`, small enough for two cores."""
     small = {**OPTIONS, "distributed_executor_backend": ONE_PROCESS}
     return EngineSettings(
         kind="vllm",
         model=str(model),
         profile="demo",
-        patches="off" if os.environ.get("DRAGOMAN_ENGINE__PATCHES") == "off" else "auto",
+        patches=PATCHES,
         exact_lengths=True,  # of random weights: no answer of the start is judged
         options={**small, **options},
     )
