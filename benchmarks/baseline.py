@@ -40,29 +40,28 @@ class _Tokens:
         return tokens.count(text, self._tokenizer)
 
 
-def planner_for(tokenizer: Any, max_model_len: int, profile: str, *, exact: bool) -> Planner:
+def planner_for(tokenizer: Any, max_model_len: int, profile: str) -> Planner:
     """Return the worker's planner without a worker."""
     engine: Any = _Tokens(tokenizer, max_model_len)
     return Planner(
         engine=engine,
         choose_profile=lambda name: get_profile(name or profile),
         max_tokens=4096,
-        exact_lengths=exact,
     )
 
 
-def planned(llm: Any, profile: str, jobs: list[TranslationJob], *, exact: bool) -> list[Unit]:
+def planned(llm: Any, profile: str, jobs: list[TranslationJob]) -> list[Unit]:
     """Return every request of every job, as the worker plans them."""
     max_model_len = llm.llm_engine.model_config.max_model_len
-    planner = planner_for(llm.get_tokenizer(), max_model_len, profile, exact=exact)
+    planner = planner_for(llm.get_tokenizer(), max_model_len, profile)
     return [unit for job in jobs for unit in planner.plan(job).units]
 
 
-def parameters(decoding: Decoding) -> Any:
+def parameters(decoding: Decoding, exact: int | None) -> Any:
     """Return the worker's sampling parameters, made by the worker's own code."""
     from vllm import sampling_params as module  # noqa: PLC0415
 
-    return sampling_params(module, decoding)
+    return sampling_params(module, decoding, exact=exact)
 
 
 def main() -> None:
@@ -82,9 +81,12 @@ def main() -> None:
         TranslationJob.model_validate_json(line) for line in given.jobs.read_text().splitlines()
     ]
     llm: Any = LLM(model=given.model, **json.loads(given.options))
-    units = planned(llm, given.profile, jobs, exact=given.exact_lengths)
+    units = planned(llm, given.profile, jobs)
     prompts = [{"prompt_token_ids": list(unit.prompt_ids)} for unit in units]
-    sampling = [parameters(unit.decoding) for unit in units]
+    sampling = [
+        parameters(unit.decoding, unit.decoding.max_tokens if given.exact_lengths else None)
+        for unit in units
+    ]
     llm.generate(prompts[:8], sampling[:8], use_tqdm=False)
     used = resource.getrusage(resource.RUSAGE_SELF)
     started, wall = time.perf_counter(), time.time()

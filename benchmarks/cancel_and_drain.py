@@ -30,7 +30,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from job_groups import ENDED, Store, made, until
-from pipeline import services
+from pipeline import exact_lengths, services
 from worker_process import Worker, working
 
 from dragoman_producer import TranslationClient
@@ -198,7 +198,7 @@ def _engine(given: argparse.Namespace) -> dict[str, Any]:
         "engine.kind": "vllm",
         "engine.model": given.model,
         "engine.profile": given.profile,
-        "engine.exact_lengths": True,
+        **exact_lengths(True),
     }
 
 

@@ -129,6 +129,21 @@ def _children(*wanted: tuple[str, str]) -> dict[str, int]:
     return found
 
 
+def exact_lengths(exact: bool | float) -> dict[str, Any]:
+    """Return the settings of a worker whose answers have no end and no meaning.
+
+    They are judged once, which costs what it costs in service, and always accepted.
+    """
+    if exact is False:
+        return {}
+    return {
+        "engine.exact_lengths": exact,
+        "memory.enabled": False,
+        "quality.max_attempts": 1,
+        "quality.on_fail": "best_effort",
+    }
+
+
 @contextmanager
 def worker(given: argparse.Namespace, kafka: str, redis: str, folder: Path) -> Iterator[int]:
     """Start a worker process on the jobs' topic; yield its pid without waiting for readiness."""
@@ -138,7 +153,7 @@ def worker(given: argparse.Namespace, kafka: str, redis: str, folder: Path) -> I
         "engine.kind": "vllm",
         "engine.model": given.model,
         "engine.profile": given.profile,
-        "engine.exact_lengths": given.exact_lengths,
+        **exact_lengths(given.exact_lengths),
         "http.port": 0,
         **{f"engine.options.{name}": value for name, value in given.options.items()},
     }

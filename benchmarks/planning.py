@@ -187,7 +187,6 @@ async def main_of(given: argparse.Namespace) -> None:
             engine=engine,  # type: ignore[arg-type]
             choose_profile=lambda _, profile=profile: profile,
             max_tokens=1_024,
-            exact_lengths=False,
         )
         for items in map(int, given.items.split(",")):
             await _compare(given, planner, items, f"{len(engine.tokenizer)} tokens")

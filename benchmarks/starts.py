@@ -48,7 +48,7 @@ from uuid import uuid4
 
 import psutil
 from job_mix import mix
-from pipeline import DEAD, services
+from pipeline import DEAD, exact_lengths, services
 from prometheus_client.parser import text_string_to_metric_families
 from worker_process import Worker, engine_processes
 
@@ -281,7 +281,7 @@ def settings_of(given: argparse.Namespace, gpus: str, kafka: str, redis: str) ->
         "redis.url": redis,
         "engine.kind": given.kind,
         "engine.profile": given.profile,
-        "engine.exact_lengths": given.exact_lengths,
+        **exact_lengths(given.exact_lengths),
         "engine.gpus": gpus,
         "kafka.dead_letter_topic": DEAD,
         "quality.level": "off",

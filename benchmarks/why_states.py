@@ -33,7 +33,7 @@ from typing import Any
 
 import redis.asyncio
 from job_groups import made
-from pipeline import DEAD, services
+from pipeline import DEAD, exact_lengths, services
 from worker_process import Worker, working
 
 from dragoman_producer import TranslationClient
@@ -173,7 +173,7 @@ def _settings(given: argparse.Namespace, kafka: str, url: str, topic: str) -> di
         "engine.kind": "vllm",
         "engine.model": given.model,
         "engine.profile": given.profile,
-        "engine.exact_lengths": True,
+        **exact_lengths(True),
         "quality.level": "off",
         **_options(given.options),
     }

@@ -83,7 +83,7 @@ def llm_child(pipe: Connection, tasks: Any, answers: Any, model: str, options: R
 def _generate(llm: Any, requests: list[Request]) -> Row:
     """Generate all at once. The interface answers every job when the last one is done."""
     prompts = [_token_prompt(request) for request in requests]
-    sampling = [parameters(request.decoding) for request in requests]
+    sampling = [parameters(request.decoding, request.exact) for request in requests]
     start = time.time()
     outputs = llm.generate(prompts, sampling, use_tqdm=False)
     written = sum(len(output.outputs[0].token_ids) for output in outputs)
@@ -93,7 +93,9 @@ def _generate(llm: Any, requests: list[Request]) -> Row:
 
 def _from_queue(llm: Any, requests: list[Request], tasks: Any, answers: Any, given: Row) -> Row:
     """Run static batches: up to `batch` requests or `wait_s`; one at a time is a batch of one."""
-    sampling = [parameters(request.decoding) for request in requests[: given["jobs"]]]
+    sampling = [
+        parameters(request.decoding, request.exact) for request in requests[: given["jobs"]]
+    ]
     start, written, last = time.time(), 0, False
     while not last:
         numbers, last = _gather(tasks, given["batch"], given["wait_s"])
@@ -163,7 +165,7 @@ async def _ask(engine: Any, request: Request, sampling: Any, name: str) -> Any:
 
 async def _in_flight(engine: Any, requests: list[Request], clients: int) -> Row:
     """Run the given number of clients, each with one request under way."""
-    sampling = [parameters(request.decoding) for request in requests]
+    sampling = [parameters(request.decoding, request.exact) for request in requests]
     numbers = iter(range(len(requests)))
     latencies: list[float] = []
     written = 0
@@ -185,7 +187,7 @@ async def _one_at_a_time(engine: Any, requests: list[Request], tasks: Any, answe
     """Run the second of two workers behind one queue."""
     start, written = time.time(), 0
     while (number := await asyncio.to_thread(tasks.get)) is not None:
-        sampling = parameters(requests[number].decoding)
+        sampling = parameters(requests[number].decoding, requests[number].exact)
         output = await _ask(engine, requests[number], sampling, f"{start}-{number}")
         written += len(output.token_ids)
         answers.put((number, output.text))
@@ -218,11 +220,10 @@ def _fast_loop(work: Any) -> Row:
 def decoding_fields(request: Request) -> Row:
     """Return the request's decoding in the names of vLLM's HTTP interface."""
     decoding = request.decoding
-    exact = decoding.exact_length
     return {
-        "max_tokens": decoding.max_tokens,
-        "min_tokens": decoding.max_tokens if exact else 0,
-        "ignore_eos": exact,
+        "max_tokens": request.exact or decoding.max_tokens,
+        "min_tokens": request.exact or 0,
+        "ignore_eos": request.exact is not None,
         "temperature": decoding.temperature,
         "top_p": decoding.top_p,
         "top_k": max(decoding.top_k, 0),

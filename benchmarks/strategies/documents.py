@@ -17,7 +17,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, TopicPartition
 from job_mix import source
 from residents import Dragoman
-from work import Batch, Request, Work
+from work import Batch, Work
 
 from dragoman_schemas.jobs import TranslationJob
 
@@ -97,7 +97,7 @@ def segments(work: Work, folder: Path, number: int) -> Batch:
     """Return the requests of the jobs that the command published in the same round."""
     published = json.loads((folder / f"published-{number}.json").read_bytes())
     requests = [
-        Request(f"{job['job_id']}-{index}", list(unit.prompt_ids), unit.decoding)
+        work.request(f"{job['job_id']}-{index}", unit)
         for job in published
         for index, unit in enumerate(work.planner().plan(TranslationJob.model_validate(job)).units)
     ]

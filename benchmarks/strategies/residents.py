@@ -22,7 +22,7 @@ import children
 import psutil
 from limits import VARIABLE
 from measure import tree
-from pipeline import DEAD, worker_command
+from pipeline import DEAD, exact_lengths, worker_command
 from worker_process import engine_processes, free_port
 
 _LOOK_S: Final = 0.1
@@ -40,7 +40,7 @@ class Setting:
 
     model: str
     profile: str
-    exact: bool
+    exact: bool | float
     folder: Path
     kafka: str
     redis: str
@@ -215,7 +215,7 @@ class Dragoman(Resident):
             "engine.kind": "vllm",
             "engine.model": setting.model,
             "engine.profile": setting.profile,
-            "engine.exact_lengths": setting.exact,
+            **exact_lengths(setting.exact),
             "http.port": 0,
             **({"engine.replicas": self.replicas} if self.supervised else {}),
             **{f"engine.options.{name}": value for name, value in self.options.items()},

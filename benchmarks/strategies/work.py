@@ -12,8 +12,10 @@ from baseline import planner_for
 from job_mix import mix
 
 from dragoman_schemas.jobs import TranslationJob
+from dragoman_worker.engines.exact_lengths import exact_length
+from dragoman_worker.job.plan import Unit
 from dragoman_worker.job.planner import Planner
-from dragoman_worker.ports import Decoding
+from dragoman_worker.ports import Decoding, GenerationRequest
 from dragoman_worker.prompts.base import Segment
 from dragoman_worker.prompts.table import get_profile
 
@@ -25,6 +27,8 @@ class Request:
     job_id: str
     prompt_ids: list[int]
     decoding: Decoding
+    exact: int | None = None
+    """Tokens that the answer has whatever they are; None if it ends by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,7 @@ class Work:
     """Maker of each round's jobs: other words in every round, so that no prefix cache helps."""
 
     def __init__(
-        self, model: str, profile: str, *, exact: bool, jobs: Path | None, folder: Path
+        self, model: str, profile: str, *, exact: bool | float, jobs: Path | None, folder: Path
     ) -> None:
         self._model, self._profile, self._exact = model, profile, exact
         self._lines = jobs.read_text(encoding="utf-8").splitlines() if jobs else None
@@ -75,10 +79,16 @@ class Work:
             if len(units) != 1 or len(jobs) == count:  # a job here is one request
                 continue
             jobs.append(job)
-            requests.append(Request(job.job_id, list(units[0].prompt_ids), units[0].decoding))
+            requests.append(self.request(job.job_id, units[0]))
         path = self._folder / f"requests-{lengths}-{number}-{count}.pickle"
         path.write_bytes(pickle.dumps(requests))
         return Batch(jobs, requests, path)
+
+    def request(self, name: str, unit: Unit) -> Request:
+        """Return a unit of the planner as a request of this name."""
+        ids, decoding = list(unit.prompt_ids), unit.decoding
+        asked = GenerationRequest(name, ids, decoding, unit.source, "", 1)
+        return Request(name, ids, decoding, exact_length(self._exact, asked))
 
     def _raw(self, lengths: str, number: int, count: int) -> list[dict[str, Any]]:
         if self._lines is None:
@@ -95,7 +105,7 @@ class Work:
             tokenizer = AutoTokenizer.from_pretrained(self._model)
             config = json.loads((Path(self._model) / "config.json").read_text(encoding="utf-8"))
             length = min(2048, config["max_position_embeddings"])
-            self._planner = planner_for(tokenizer, length, self._profile, exact=self._exact)
+            self._planner = planner_for(tokenizer, length, self._profile)
         return self._planner
 
 

@@ -68,11 +68,10 @@ async def test_greedy_decoding_gives_the_same_text_twice(engine: Engine) -> None
     assert first.text == second.text
 
 
-async def test_an_exact_length_is_met_and_reported_as_length(engine: Engine) -> None:
-    made = await engine.generate(
-        a_request(engine, decoding=Decoding(max_tokens=33, exact_length=True))
-    )
-    assert (made.completion_tokens, made.finish_reason) == (33, "length")
+async def test_an_exact_length_is_met_and_reported_as_a_complete_answer(engine: Engine) -> None:
+    made = await engine.generate(a_request(engine, decoding=Decoding(max_tokens=33)))
+    assert (made.completion_tokens, made.finish_reason) == (33, "stop")
+    assert made.text.strip()
 
 
 async def test_a_prompt_as_long_as_the_context_is_too_long_and_the_next_is_unharmed(

@@ -67,43 +67,53 @@ async def own_engine(tiny_model: Path) -> AsyncIterator[VllmEngine]:
     await engine.close()
 
 
+@pytest.fixture
+def ending_engine(vllm_engine: VllmEngine, monkeypatch: pytest.MonkeyPatch) -> VllmEngine:
+    """Return the engine of the session; its answers end by themselves in this test."""
+    settings = vllm_engine._settings.model_copy(update={"exact_lengths": False})
+    monkeypatch.setattr(vllm_engine, "_settings", settings)
+    return vllm_engine
+
+
 # --- generating -----------------------------------------------------------------------------------
 
 
 async def test_no_more_than_max_tokens_are_written_and_length_is_reported(
-    vllm_engine: VllmEngine,
+    ending_engine: VllmEngine,
 ) -> None:
-    made = await vllm_engine.generate(
-        a_request(vllm_engine, decoding=Decoding(5, frequency_penalty=WITHOUT_LOOPS))
+    made = await ending_engine.generate(
+        a_request(ending_engine, decoding=Decoding(5, frequency_penalty=WITHOUT_LOOPS))
     )
     assert (made.completion_tokens, made.finish_reason) == (5, "length")
 
 
 async def test_the_context_cuts_an_answer_off_and_that_is_length_too(
-    vllm_engine: VllmEngine,
+    ending_engine: VllmEngine,
 ) -> None:
-    ids = list(vllm_engine.encode(Prompt(completion="a b " * CONTEXT_TOKENS)))[: CONTEXT_TOKENS - 9]
+    ids = list(ending_engine.encode(Prompt(completion="a b " * CONTEXT_TOKENS)))[
+        : CONTEXT_TOKENS - 9
+    ]
     asked = GenerationRequest(
         "cut", ids, Decoding(100, frequency_penalty=WITHOUT_LOOPS), "", "de", 1
     )
-    made = await vllm_engine.generate(asked)
+    made = await ending_engine.generate(asked)
     assert (made.completion_tokens, made.finish_reason) == (9, "length")
 
 
-async def test_a_repetition_is_stopped_early_and_reported(vllm_engine: VllmEngine) -> None:
-    made = await vllm_engine.generate(
-        a_request(vllm_engine, decoding=Decoding(max_tokens=400, temperature=0.0))
+async def test_a_repetition_is_stopped_early_and_reported(ending_engine: VllmEngine) -> None:
+    made = await ending_engine.generate(
+        a_request(ending_engine, decoding=Decoding(max_tokens=400, temperature=0.0))
     )
     assert made.finish_reason == "repetition"
     assert made.completion_tokens < 200
 
 
-async def test_a_stop_text_ends_with_stop_and_is_left_out(vllm_engine: VllmEngine) -> None:
+async def test_a_stop_text_ends_with_stop_and_is_left_out(ending_engine: VllmEngine) -> None:
     rambled = Decoding(max_tokens=40, frequency_penalty=WITHOUT_LOOPS)
-    text = (await vllm_engine.generate(a_request(vllm_engine, decoding=rambled))).text
+    text = (await ending_engine.generate(a_request(ending_engine, decoding=rambled))).text
     mark = next(letter for letter in text[len(text) // 2 :] if letter.isascii())
     stopping = Decoding(max_tokens=40, frequency_penalty=WITHOUT_LOOPS, stop=(mark,))
-    made = await vllm_engine.generate(a_request(vllm_engine, decoding=stopping))
+    made = await ending_engine.generate(a_request(ending_engine, decoding=stopping))
     assert made.finish_reason == "stop"
     assert text.startswith(made.text)
     assert mark not in made.text
@@ -115,7 +125,7 @@ async def test_vllm_reads_the_very_ids_it_is_given_and_gives_one_output(
     asked = a_request(vllm_engine)
     built = vllm_engine._built
     assert built is not None
-    params = sampling_params(built.sampling, Decoding(max_tokens=20, exact_length=True))
+    params = sampling_params(built.sampling, Decoding(max_tokens=20), exact=20)
     prompt = {"type": "token", "prompt_token_ids": list(asked.prompt_ids)}
     outputs = [output async for output in built.client.generate(prompt, params, "ids")]
     assert len(outputs) == 1
@@ -139,9 +149,7 @@ async def test_vllms_own_metrics_count_every_token(vllm_engine: VllmEngine) -> N
         if sample.name == names[0]
     )
     before = counted()
-    requests = [
-        a_request(vllm_engine, decoding=Decoding(max_tokens=20, exact_length=True)) for _ in "ab"
-    ]
+    requests = [a_request(vllm_engine, decoding=Decoding(max_tokens=20)) for _ in "ab"]
     await ended([asyncio.ensure_future(vllm_engine.generate(one)) for one in requests])
     tokens, latencies, seconds = (now - then for now, then in zip(counted(), before, strict=True))
     assert (tokens, latencies) == (40, 38)
@@ -160,7 +168,7 @@ async def test_an_answer_crosses_to_the_front_end_in_two_messages_or_by_token_as
         return process(outputs, *others, **named)
 
     monkeypatch.setattr(processor, "process_outputs", counting)
-    decoding = Decoding(max_tokens=20, exact_length=True)
+    decoding = Decoding(max_tokens=20)
     made = await vllm_engine.generate(a_request(vllm_engine, decoding=decoding))
     assert made.completion_tokens == 20
     whole = WHOLE_OUTPUTS in vllm_engine._built.patches
@@ -358,10 +366,7 @@ async def test_with_a_prefill_share_a_full_engine_lets_requests_in_together(
 
     monkeypatch.setattr(processor, "process_outputs", counting)
     lengths = [20 + number for number in range(MAX_NUM_SEQS)] * 3
-    requests = [
-        a_request(engine, decoding=Decoding(max_tokens=length, exact_length=True))
-        for length in lengths
-    ]
+    requests = [a_request(engine, decoding=Decoding(max_tokens=length)) for length in lengths]
     try:
         async with asyncio.timeout(60):
             made = await asyncio.gather(*(engine.generate(each) for each in requests))

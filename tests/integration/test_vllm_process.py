@@ -34,7 +34,7 @@ def test_sigint_to_the_group_lets_requests_finish_and_close_aborts_the_rest(
     try:
         engine += map(psutil.Process, ours.recv()["started"])
         ours.send("go on")
-        assert ours.recv() == {"finished": ["length"] * 4}
+        assert ours.recv() == {"finished": ["stop"] * 4}
         closed = ours.recv()
         parent.join(60)
     finally:
@@ -56,8 +56,9 @@ def test_all_sampling_is_explicit(tiny_model: Path) -> None:
     assert (params.stop, params.ignore_eos, params.skip_special_tokens) == (["x"], False, True)
     assert params.output_kind is module.RequestOutputKind.FINAL_ONLY
     assert params.repetition_detection.min_count == 8
-    exact = sampling_params(module, Decoding(max_tokens=7, exact_length=True))
-    assert (exact.min_tokens, exact.ignore_eos, exact.repetition_detection) == (7, True, None)
+    exact = sampling_params(module, Decoding(max_tokens=9), exact=7)
+    assert (exact.max_tokens, exact.min_tokens, exact.ignore_eos) == (7, 7, True)
+    assert exact.repetition_detection is None
 
 
 def test_an_unknown_option_is_refused_by_name_without_building(tiny_model: Path) -> None:

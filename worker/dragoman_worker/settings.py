@@ -56,7 +56,7 @@ class EngineSettings(Group):
     options: dict[str, Any] = Field(default_factory=dict)
     prefill_share: Annotated[float, Field(ge=0, le=0.2)] = 0.0625
     patches: Literal["auto", "off"] = "auto"
-    exact_lengths: bool = False
+    exact_lengths: bool | Annotated[float, Field(gt=0, le=10)] = False
     echo: EchoSettings = EchoSettings()
 
     @model_validator(mode="before")
@@ -224,7 +224,7 @@ class WorkerSettings(DragomanSettings):
 
     @property
     def memory_enabled(self) -> bool:
-        """Whether answers are remembered: by default with vLLM and real lengths."""
+        """Whether answers are remembered: by default with vLLM, but not those of exact lengths."""
         if self.memory.enabled is not None:
             return self.memory.enabled
         return self.engine.kind == "vllm" and not self.engine.exact_lengths

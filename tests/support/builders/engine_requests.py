@@ -55,7 +55,7 @@ def a_request(
     return GenerationRequest(
         request_id=request_id,
         prompt_ids=engine.encode(prompt),
-        decoding=decoding or Decoding(max_tokens=8, exact_length=True),
+        decoding=decoding or Decoding(max_tokens=8),
         source=source,
         target_lang="de",
         attempt=attempt,
@@ -67,7 +67,7 @@ def a_long_request(engine: Engine) -> GenerationRequest:
     return a_request(
         engine,
         "#!sleep 20\nHello, how are you?",
-        decoding=Decoding(max_tokens=CONTEXT_TOKENS - 64, exact_length=True),
+        decoding=Decoding(max_tokens=CONTEXT_TOKENS - 64),
     )
 
 

@@ -69,7 +69,6 @@ class Core:
     choose_profile: Callable[[str | None], Profile] = lambda _: PLAIN
     attempt_timeout_s: float = TIMEOUT_S
     max_tokens: int = 4_096
-    exact_lengths: bool = False
     plan_budget_s: float = TIMEOUT_S
     max_planned_tokens: int = 400_000
     tokenises: bool = False
@@ -168,7 +167,6 @@ class Core:
             engine=self.engine,
             choose_profile=self.choose_profile,
             max_tokens=self.max_tokens,
-            exact_lengths=self.exact_lengths,
             budget_s=self.plan_budget_s,
         )
 

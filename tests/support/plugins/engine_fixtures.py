@@ -44,6 +44,7 @@ async def echo_engine() -> AsyncIterator[EchoEngine]:
     engine = EchoEngine(
         EngineSettings(
             kind="echo",
+            exact_lengths=True,
             echo=EchoSettings(latency_s=0.02, faults=True),
             options={**OPTIONS, "max_model_len": CONTEXT_TOKENS},
         )

@@ -50,7 +50,7 @@ async def main(model: Path, tests: Connection) -> None:
     await engine.start()
     tests.send({"started": [process.pid for process in engine_processes()]})
     await asyncio.to_thread(tests.recv)
-    medium = Decoding(max_tokens=1_500, exact_length=True)
+    medium = Decoding(max_tokens=1_500)
     tasks = await begin_running(engine, 4, lambda engine: a_request(engine, decoding=medium))
     os.killpg(os.getpgrp(), signal.SIGINT)
     await eventually(lambda: interrupts, timeout_s=30, what="SIGINT")

@@ -51,6 +51,7 @@ def at(settings: Any, name: str) -> Any:
         ("engine.options", {"max_num_seqs": 8}),
         ("engine.prefill_share", 0.125),
         ("engine.exact_lengths", True),
+        ("engine.exact_lengths", 0.3),
         ("engine.echo.mode", "identity"),
         ("engine.echo.latency_s", 0.5),
         ("engine.echo.latency_spread", 0.5),

@@ -13,6 +13,7 @@ from dragoman_connections.settings import SettingsError
 from dragoman_schemas.results import EngineInfo
 from dragoman_worker.engines.echo_faults import Fault, StallFile, split_fault
 from dragoman_worker.engines.echo_table import EchoTable, load_table
+from dragoman_worker.engines.exact_lengths import exact_length
 from dragoman_worker.errors import EngineDead, PermanentEngineError, TooLong, TransientEngineError
 from dragoman_worker.ports import (
     EngineLimits,
@@ -51,6 +52,7 @@ class EchoEngine:
         self._latency_s = settings.echo.latency_s
         self._spread = settings.echo.latency_spread
         self._faults = settings.echo.faults
+        self._exact_lengths = settings.exact_lengths
         self._identity = f"echo/{settings.echo.mode}/{settings.echo.faults}"
         self._table_file = settings.echo.table if self._mode == "table" else None
         self._table: EchoTable | None = None
@@ -236,8 +238,8 @@ class EchoEngine:
         if fault is not None:
             text, finish = self._misbehave(fault, request.attempt, source, text)
         tokens = self.count_tokens(text)
-        if request.decoding.exact_length and fault is None:
-            tokens, finish = request.decoding.max_tokens, "length"
+        if fault is None:
+            tokens = exact_length(self._exact_lengths, request) or tokens
         return Generation(
             text=text,
             finish_reason=finish,

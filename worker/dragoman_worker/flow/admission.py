@@ -34,8 +34,8 @@ _LEAST_OF_KV: Final = 0.1
 _MOST_OF_KV: Final = 8.0
 """Limits of the bound on tokens, in multiples of the KV cache's size.
 
-The upper one is the largest ratio of reserved to real tokens: that of `sampling.max_tokens` with
-`engine.exact_lengths`, or of estimates for a language that the tokenizer knows badly.
+The upper one is the largest ratio of reserved to real tokens: that of estimates for a language that
+the tokenizer knows badly.
 """
 _FULL: Final = 0.95
 """Target usage of the KV cache: running sequences need some blocks to grow into."""

@@ -27,15 +27,13 @@ class Rules:
     level: QualityLevel = "off"
     max_attempts: int = 1
     on_fail: OnFail = "fail"
-    counts_only: bool = False
-    """Whether findings are only counted: with `engine.exact_lengths` no text is a translation."""
     token_style: TokenStyle = TAGS
     """How protected spans are spelled where they are numbered."""
 
     @property
     def decide(self) -> bool:
         """Whether verdicts decide: what is asked for again, remembered and reported."""
-        return self.level != "off" and not self.counts_only
+        return self.level != "off"
 
     def _grants(self, asked: Quality) -> bool:
         """Return whether a job asks for nothing else than these rules."""

@@ -174,7 +174,6 @@ def build_planner(
         engine=engine,
         choose_profile=choose_profile,
         max_tokens=settings.limits.max_tokens,
-        exact_lengths=settings.engine.exact_lengths,
         budget_s=budget_s,
     )
 
@@ -233,7 +232,6 @@ def rules_of(settings: WorkerSettings) -> Rules:
         quality.level,
         quality.max_attempts,
         quality.on_fail,
-        counts_only=settings.engine.exact_lengths,
         token_style=style_named(quality.token_style),
     )
 

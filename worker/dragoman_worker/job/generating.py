@@ -211,12 +211,11 @@ class Generator:
         unit.finish_reason = generation.finish_reason
         unit.prompt_tokens += generation.prompt_tokens
         unit.completion_tokens += generation.completion_tokens
-        exact = unit.decoding.exact_length
-        if generation.finish_reason == "stop" or (exact and generation.finish_reason == "length"):
+        if generation.finish_reason == "stop":
             text = plan.profile.clean(generation.text, unit.source)
             if not _encodable(text):
                 error = TransientEngineError("the engine wrote a lone surrogate")
-            elif text.strip() or exact:
+            elif text.strip():
                 return text.strip()
             else:
                 error = TransientEngineError("the engine wrote nothing")

@@ -45,12 +45,10 @@ class Planner:
         engine: Engine,
         choose_profile: Callable[[str | None], Profile],
         max_tokens: int,
-        exact_lengths: bool,
         budget_s: float = math.inf,
     ) -> None:
-        self._requests = Requests(engine, max_tokens=max_tokens, exact_lengths=exact_lengths)
+        self._requests = Requests(engine, max_tokens=max_tokens)
         self._choose_profile = choose_profile
-        self._exact_lengths = exact_lengths
         self._budget_s = budget_s
 
     def open(
@@ -139,8 +137,6 @@ class Planner:
         return unit
 
     def _complete(self, plan: Plan, planned: PlannedItem) -> None:
-        if self._exact_lengths and (planned.units or planned.error):
-            planned.warnings.append("engine.exact_lengths is on: this is no translation")
         planned.complete = True
         plan.next_item += 1
 

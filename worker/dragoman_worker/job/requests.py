@@ -49,10 +49,9 @@ class Request(NamedTuple):
 class Requests:
     """Makes units. Uses only the tokenizer and the limits of the engine."""
 
-    def __init__(self, engine: Engine, *, max_tokens: int, exact_lengths: bool) -> None:
+    def __init__(self, engine: Engine, *, max_tokens: int) -> None:
         self._engine = engine
         self._max_tokens = max_tokens
-        self._exact_lengths = exact_lengths
         self._budget = OutputBudget(engine.count_tokens)
         self._advised = lru_cache(maxsize=1024)(_advised)  # one frozen value serves many jobs
         self._frames: dict[Hashable, int] = {}
@@ -90,7 +89,7 @@ class Requests:
             before,
             after,
             most_tokens=output.most,
-            expected_tokens=None if self._exact_lengths else output.estimate,
+            expected_tokens=output.estimate,
             terms=terms,
             protected=occurring(planned.item.protect, plan.job.do_not_translate, core),
         )
@@ -123,16 +122,11 @@ class Requests:
             need, most = min(need, asked), min(most, asked)
         if most < (1 if whole else need):
             return None
-        if asked is not None:
-            first = most
-        elif self._exact_lengths:  # as long as a translation is expected to be
-            first = max(1, min(round(expected), most))
-        else:
-            first = min(output_budget.cap(tokens, expected), most)
+        first = most if asked is not None else min(output_budget.cap(tokens, expected), most)
         return _Output(first, most, output_budget.estimate(tokens, expected))
 
     def _decoding(self, plan: Plan, max_tokens: int, change: Change) -> Decoding:
-        decoding = self._advised(plan.profile.sampling, max_tokens, self._exact_lengths)
+        decoding = self._advised(plan.profile.sampling, max_tokens)
         if plan.job.sampling is not None:
             given = plan.job.sampling.model_dump(exclude_none=True, exclude={"max_tokens"})
             decoding = replace(decoding, **given)
@@ -179,8 +173,8 @@ def framed(text: str) -> tuple[str, str, str]:
     return core, text[:start], text[start + len(core) :]
 
 
-def _advised(advice: ProfileSampling, max_tokens: int, exact_length: bool) -> Decoding:
-    return Decoding(max_tokens=max_tokens, exact_length=exact_length, **asdict(advice))
+def _advised(advice: ProfileSampling, max_tokens: int) -> Decoding:
+    return Decoding(max_tokens=max_tokens, **asdict(advice))
 
 
 def _segment(

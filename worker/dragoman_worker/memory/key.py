@@ -78,7 +78,7 @@ def _members(question: Question) -> list[object]:
         KEY_VERSION,
         question.engine,
         question.profile,
-        _decoding(question.decoding),
+        (False, *_decoding(question.decoding)),  # of a field that is gone: keys stay as they were
         bool(question.decoding.adapter),
         question.source,
         question.target_lang,

@@ -94,8 +94,6 @@ class Decoding:
     """Whether the output keeps its control tokens."""
     adapter: str = ""
     """Folder of the LoRA adapter to apply; none if empty."""
-    exact_length: bool = False
-    """For benchmarks with random weights: generate exactly max_tokens, detect no repetition."""
 
 
 class GenerationRequest(NamedTuple):

@@ -307,10 +307,10 @@ async def test_a_prompt_beyond_the_context_is_too_long() -> None:
         await echo().generate(request("Hello.", tokens=1_000))
 
 
-async def test_exact_length_is_reported_as_a_real_engine_would() -> None:
-    exact = GenerationRequest("r", range(4), Decoding(9, exact_length=True), "Hello.", "de", 1)
-    made = await echo().generate(exact)
-    assert (made.completion_tokens, made.finish_reason) == (9, "length")
+async def test_exact_lengths_are_reported_as_a_real_engine_would() -> None:
+    engine = EchoEngine(EngineSettings(kind="echo", exact_lengths=True))
+    made = await engine.generate(request("Hello."))
+    assert (made.completion_tokens, made.finish_reason) == (64, "stop")
 
 
 def test_tokens_are_counted_in_prompts_of_both_kinds() -> None:

@@ -74,8 +74,10 @@ def hanging() -> Client:
     return Client(answer)
 
 
-def adapter(client: Client, *, on_cpu: bool = False, **options: Any) -> VllmEngine:
-    engine = VllmEngine(EngineSettings(model="m", options=options))
+def adapter(
+    client: Client, *, on_cpu: bool = False, exact: bool = False, **options: Any
+) -> VllmEngine:
+    engine = VllmEngine(EngineSettings(model="m", exact_lengths=exact, options=options))
     folder: Any = SimpleNamespace(cleanup=lambda: None)
     engine._built = Built(
         client=client,
@@ -231,24 +233,40 @@ async def test_an_engine_that_is_declared_dead_calls_back_and_refuses_requests()
 
 
 @pytest.mark.parametrize(
-    ("length", "decoding", "fits"),
+    ("length", "max_tokens", "exact", "fits"),
     [
-        (511, {}, True),
-        (512, {}, False),
-        (500, {"max_tokens": 12, "exact_length": True}, True),
-        (500, {"max_tokens": 13, "exact_length": True}, False),
+        (511, 8, False, True),
+        (512, 8, False, False),
+        (500, 12, True, True),
+        (500, 13, True, False),
     ],
 )
 async def test_a_prompt_beyond_the_context_never_reaches_vllm(
-    length: int, decoding: dict[str, Any], *, fits: bool
+    length: int, max_tokens: int, *, exact: bool, fits: bool
 ) -> None:
     client = answering(output("length"))
+    engine, asked = adapter(client, exact=exact), request(length, max_tokens=max_tokens)
     if fits:
-        await adapter(client).generate(request(length, **decoding))
+        await engine.generate(asked)
         return
     with pytest.raises(TooLong, match="512"):
-        await adapter(client).generate(request(length, **decoding))
+        await engine.generate(asked)
     assert not client.requests
+
+
+@pytest.mark.parametrize(
+    ("made", "text", "finish"),
+    [
+        (output("length"), "Hallo.", "stop"),
+        (output("length", " "), "…", "stop"),
+        (output("abort", ""), "", "abort"),
+    ],
+)
+async def test_an_answer_of_an_exact_length_is_a_complete_one(
+    made: Any, text: str, finish: str
+) -> None:
+    answer = await adapter(answering(made), exact=True).generate(request())
+    assert (answer.text, answer.finish_reason) == (text, finish)
 
 
 async def test_closing_aborts_what_is_in_flight_and_is_idempotent() -> None:

@@ -93,5 +93,5 @@ def test_the_threshold_reaches_vllm_and_patterns_have_at_most_16_tokens() -> Non
     assert params.repetition_detection.min_count == 30
     assert params.repetition_detection.max_pattern_size == 16
     assert params.presence_penalty == 1.5
-    exact = sampling_params(module, Decoding(8, exact_length=True), repetitions=30)
+    exact = sampling_params(module, Decoding(8), repetitions=30, exact=8)
     assert exact.repetition_detection is None

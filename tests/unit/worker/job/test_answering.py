@@ -208,14 +208,6 @@ async def test_a_gate_that_a_remedy_satisfied_is_counted_as_fixed() -> None:
     assert count("dragoman_gates_total", {"gate": "length", "action": "failed"}) is None
 
 
-async def test_exact_lengths_count_findings_and_repeat_nothing() -> None:
-    core = judged(finds("length", "ONE"), Rules("basic", 3, "fail", counts_only=True))
-    item = await only(core, "one")
-    assert (item.text, item.quality, item.attempts) == ("ONE", "unchecked", 1)
-    count = core.metrics.registry.get_sample_value
-    assert count("dragoman_gates_total", {"gate": "length", "action": "failed"}) == 1
-
-
 async def test_no_permit_is_held_while_an_answer_is_judged() -> None:
     held: list[int] = []
 

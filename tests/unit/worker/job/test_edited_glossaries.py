@@ -25,7 +25,6 @@ async def keys(glossaries: LocalGlossaries) -> list[bytes]:
         engine=ScriptedEngine(),
         choose_profile=lambda _: PLAIN,
         max_tokens=4_096,
-        exact_lengths=False,
     )
     plan = planner.open(job, glossary=await glossaries.find("ui", job.target_lang))
     while not plan.complete:

@@ -35,7 +35,6 @@ def planner(
         engine=engine or ScriptedEngine(),
         choose_profile=lambda _: cast("Profile", profile),
         max_tokens=max_tokens,
-        exact_lengths=False,
     )
 
 

@@ -74,7 +74,6 @@ def test_terms_count_as_often_as_they_are_in_prompts() -> None:
         engine=ScriptedEngine(),
         choose_profile=lambda _: PLAIN,
         max_tokens=4_096,
-        exact_lengths=False,
     )
     plan = planner.open(TranslationJob.model_validate(fields))
     assert over_budget(plan, 1.0).startswith("context")

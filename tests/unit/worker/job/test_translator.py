@@ -366,25 +366,6 @@ async def test_the_budget_follows_from_the_source_s_length() -> None:
     assert long == 2 * 100 + 64
 
 
-async def test_exact_lengths_count_length_as_success_and_say_so() -> None:
-    core = Core(exact_lengths=True)
-    core.engine.script("one", Says("", "length", completion_tokens=9))
-    plan = await run(core, "one", sampling={"max_tokens": 9})
-    [item] = item_results(plan)
-    assert (item.error, item.attempts) == (None, 1)
-    assert any("exact_lengths" in warning for warning in item.warnings)
-    assert core.engine.requests[0].decoding.exact_length
-    assert core.engine.requests[0].decoding.max_tokens == 9
-
-
-async def test_exact_lengths_without_max_tokens_are_those_of_an_expected_translation() -> None:
-    core = Core(exact_lengths=True)
-    await run(core, ["one", "word " * 100])
-    short, long = (request.decoding.max_tokens for request in core.engine.requests)
-    assert 1 <= short < 10
-    assert 80 <= long <= 200
-
-
 # --- what fails the whole job ---------------------------------------------------------------------
 
 

@@ -60,7 +60,6 @@ OTHER_DECODING: dict[str, Any] = {
     "stop_token_ids": (5,),
     "special_tokens": True,
     "adapter": "adapters/de",
-    "exact_length": True,
 }
 
 

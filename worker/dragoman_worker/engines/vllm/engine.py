@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from dragoman_schemas.results import EngineInfo
+from dragoman_worker.engines.exact_lengths import completed, exact_length
 from dragoman_worker.engines.sample import ask_sample, is_judged
 from dragoman_worker.engines.vllm import arguments, core_process, identity, profiles
 from dragoman_worker.engines.vllm.launch import Built, Launch
@@ -129,11 +130,12 @@ class VllmEngine:
         """Generate the complete output, without intermediate outputs.
 
         If fewer than `max_tokens` tokens of the context remain, the output is cut off there with
-        finish reason ``length``; with `exact_length` TooLong is raised. Cancelling aborts the
-        request in vLLM. Raises WorkerError.
+        finish reason ``length``; with `engine.exact_lengths` TooLong is raised. Cancelling aborts
+        the request in vLLM. Raises WorkerError.
         """
         built = self._alive()
-        self._raise_if_too_long(request)
+        exact = exact_length(self._settings.exact_lengths, request)
+        self._raise_if_too_long(request, exact or 1)
         _raise_if_deadly(request.decoding, on_cpu=built.on_cpu)
         name = f"{request.request_id}-{next(self._numbers)}"
         self._in_flight.add(name)
@@ -141,7 +143,9 @@ class VllmEngine:
             repetitions = await _allowed_repetitions(request.source)
             tokenizer, decoding = built.client.get_tokenizer(), request.decoding
             once = decodes_once(tokenizer, decoding)
-            params = sampling_params(built.sampling, decoding, repetitions, detokenize=not once)
+            params = sampling_params(
+                built.sampling, decoding, repetitions, exact=exact, detokenize=not once
+            )
             lora = profiles.adapter_keyword(self._adapters, decoding.adapter)
             traced = self._trace_headers(request)
             prompt = {"type": "token", "prompt_token_ids": list(request.prompt_ids)}
@@ -150,7 +154,8 @@ class VllmEngine:
                 async for output in built.client.generate(prompt, params, name, **lora, **traced)
             ]
             text = partial(text_of, tokenizer, decoding=decoding) if once else None
-            return generation_of(outputs, text)
+            generation = generation_of(outputs, text)
+            return generation if exact is None else completed(generation)
         except asyncio.CancelledError:
             await self._abort([name])
             raise
@@ -238,9 +243,8 @@ class VllmEngine:
     def _tokenizer(self) -> Any:
         return self._alive().client.get_tokenizer()
 
-    def _raise_if_too_long(self, request: GenerationRequest) -> None:
+    def _raise_if_too_long(self, request: GenerationRequest, output: int) -> None:
         length, context = len(request.prompt_ids), self.limits.max_model_len
-        output = request.decoding.max_tokens if request.decoding.exact_length else 1
         if length + output > context:
             raise TooLong(
                 f"the prompt has {length} tokens and the output needs at least {output}; "

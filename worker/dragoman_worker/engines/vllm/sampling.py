@@ -33,19 +33,20 @@ def sampling_params(
     decoding: Decoding,
     repetitions: int = LEAST_REPETITIONS,
     *,
+    exact: int | None = None,
     detokenize: bool = True,
 ) -> Any:
     """Return vLLM's SamplingParams for `decoding`; `module` is vllm.sampling_params.
 
-    Without `detokenize` the outputs have token ids and no text. A pattern that stands `repetitions`
+    An `exact` number of tokens is written whatever they are. Without `detokenize` the outputs have
+    token ids and no text. A pattern that stands `repetitions`
     times in a row ends the output. vLLM's defaults do not fit: 16 tokens at temperature 1, and an
     output at every step.
     """
-    exact = decoding.exact_length
     params = module.SamplingParams(
-        max_tokens=decoding.max_tokens,
-        min_tokens=decoding.max_tokens if exact else 0,
-        ignore_eos=exact,
+        max_tokens=exact or decoding.max_tokens,
+        min_tokens=exact or 0,
+        ignore_eos=exact is not None,
         temperature=decoding.temperature,
         top_p=decoding.top_p,
         top_k=max(decoding.top_k, 0),
