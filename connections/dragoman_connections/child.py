@@ -39,6 +39,7 @@ Output = int | IO[bytes] | None
 _LENGTH: Final = struct.Struct(">I")
 _REAP_S: Final = 5.0
 """Seconds until a killed process is left to the kernel: normally it is gone in milliseconds."""
+_REAP_BLOCKING_S: Final = 1.0
 _LOOK_S: Final = 0.005
 _LONGEST_LOOK_S: Final = 0.1
 _WATCH_S: Final = 0.5
@@ -297,9 +298,13 @@ class ChildProcess:
             self.channel.abort("was ended")
         try:
             await self._exited(within_s)
-        finally:
             self.kill()
-        return await self._exited(_REAP_S)
+            return await self._exited(_REAP_S)
+        except asyncio.CancelledError:
+            self.kill()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_REAP_BLOCKING_S)
+            raise
 
     def kill(self) -> None:
         """Kill the process, and everything in its session if it has one of its own."""

@@ -237,6 +237,17 @@ async def test_a_child_that_does_not_exit_is_killed_and_reaped(
     assert not psutil.pid_exists(stubborn.pid)
 
 
+async def test_an_end_that_is_cancelled_has_killed_and_reaped(children: list[ChildProcess]) -> None:
+    stubborn = await start(children, STUBBORN)
+    assert await received(stubborn.channel) == b"ready"
+    ending = asyncio.ensure_future(stubborn.end(within_s=600))
+    await asyncio.sleep(0)
+    ending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await ending
+    assert not psutil.pid_exists(stubborn.pid)
+
+
 async def test_what_a_child_leaves_in_its_session_is_killed_with_it(
     children: list[ChildProcess],
 ) -> None:

@@ -1,7 +1,7 @@
 """The child process that reads and writes documents: limited in memory and time.
 
-`python -m dragoman_producer.runs.child` answers requests on stdin until stdin ends. A hostile
-file ends this process at most.
+`python -m dragoman_producer.runs.child DESCRIPTOR` answers requests on its channel until that ends.
+A hostile file ends this process at most.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from dragoman_connections.child import Channel, connected
 from dragoman_documents import registry
 from dragoman_documents.codec import (
     Codec,
@@ -32,15 +33,15 @@ from dragoman_documents.markup.sites import Anchors
 from dragoman_documents.parts.source import Changed, Part, Source
 from dragoman_documents.putting_back import Spliced, put_back
 from dragoman_producer.runs import ignored
-from dragoman_producer.runs.chosen import Chosen
-from dragoman_producer.runs.frames import (
+from dragoman_producer.runs.child_wire import (
     MISSING_PARSER,
-    ROWS_PER_FRAME,
+    ROWS_PER_MESSAGE,
     Text,
+    decoded,
+    encoded,
     options_of,
-    receive,
-    send,
 )
+from dragoman_producer.runs.chosen import Chosen
 from dragoman_producer.runs.limits import limit_memory, limit_time
 from dragoman_producer.runs.paths import encodable
 from dragoman_producer.runs.refusals import Refused, reason_and_detail
@@ -51,21 +52,20 @@ _NO_MORE: Final = object()
 
 
 def main() -> None:
-    """Answer requests until stdin ends."""
-    for each in (signal.SIGINT, signal.SIGTERM):  # for the parent, which closes stdin
-        signal.signal(each, signal.SIG_IGN)
+    """Answer requests until the channel ends."""
+    # The parent, which closes the channel, has these signals too.
+    channel = Channel(connected(int(sys.argv[1]), ignored=(signal.SIGINT, signal.SIGTERM)))
     limit_memory()
     gc.set_threshold(100_000, 50, 50)  # trees of documents hold no cycles: a ninth of the time
-    source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a parser prints must not be read as an answer
-    while (request := receive(source)) is not None:
-        texts = _texts(source) if request["do"] == "write" else iter(())
+    while (message := channel.receive()) is not None:
+        request: dict[str, Any] = decoded(message)
+        texts = _texts(channel) if request["do"] == "write" else iter(())
         for answer in _answers(request, texts):
-            send(sink, answer)
+            channel.send(encoded(answer))
 
 
-def _texts(source: BinaryIO) -> Iterator[Text]:
-    while (some := receive(source)) is not None and some:
+def _texts(channel: Channel) -> Iterator[Text]:
+    while (message := channel.receive()) is not None and (some := decoded(message)):
         yield from some
 
 
@@ -137,8 +137,8 @@ def _read(request: dict[str, Any]) -> Iterator[object]:
             part.check(found)
             chosen.look(part.data, found.segments)
         rows = [_row(part, segment) for segment in part.own(found.segments)]
-        for first in range(0, len(rows), ROWS_PER_FRAME):
-            yield {"rows": rows[first : first + ROWS_PER_FRAME]}
+        for first in range(0, len(rows), ROWS_PER_MESSAGE):
+            yield {"rows": rows[first : first + ROWS_PER_MESSAGE]}
         count, encoding = count + len(rows), encoding or found.encoding
         remarks.add(*found.remarks)
         remarks.add(*_unsendable(rows))
@@ -215,8 +215,8 @@ def _codes(request: dict[str, Any]) -> Iterator[object]:
     for part in _limited(source.parts(), request["seconds"]):
         segments = part.own(codec.extract(part.data, options).segments)
         rows = [[first + index, each.codes] for index, each in enumerate(segments) if each.codes]
-        for start in range(0, len(rows), ROWS_PER_FRAME):
-            yield {"rows": rows[start : start + ROWS_PER_FRAME]}
+        for start in range(0, len(rows), ROWS_PER_MESSAGE):
+            yield {"rows": rows[start : start + ROWS_PER_MESSAGE]}
         first += len(segments)
     yield {}
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
+from subprocess import DEVNULL
 from typing import Any, Final
 
+from dragoman_connections.child import ChannelClosed, ChildProcess
 from dragoman_connections.terminal import how_to_install
 from dragoman_producer.errors import DragomanError
-from dragoman_producer.runs.frames import LENGTH, MISSING_PARSER, ROWS_PER_FRAME, Text, encoded
+from dragoman_producer.runs.child_wire import (
+    MISSING_PARSER,
+    ROWS_PER_MESSAGE,
+    Text,
+    decoded,
+    encoded,
+)
 from dragoman_producer.runs.refusals import NO_SPACE, Refused
 
 SECONDS_PER_FILE: Final = 120
@@ -37,10 +43,12 @@ class Children:
     def __init__(self, count: int | None = None, seconds: int = SECONDS_PER_FILE) -> None:
         self.count = count or min(4, os.cpu_count() or 1)
         self._seconds = seconds
-        self._idle: asyncio.Queue[Process | None] = asyncio.LifoQueue()  # one that runs comes first
+        self._idle: asyncio.Queue[ChildProcess | None] = (
+            asyncio.LifoQueue()
+        )  # one that runs comes first
         for _ in range(self.count):
             self._idle.put_nowait(None)
-        self._all: set[Process] = set()
+        self._all: set[ChildProcess] = set()
 
     async def read(self, request: dict[str, Any], rows: Rows) -> dict[str, Any]:
         """Extract a file: call `rows` with some rows at a time, then return what is known of it.
@@ -88,11 +96,11 @@ class Children:
             await self._end(child)
 
     @asynccontextmanager
-    async def _child(self) -> AsyncIterator[Process]:
+    async def _child(self) -> AsyncIterator[ChildProcess]:
         """Give an idle child; one that is left in the middle of an answer is replaced."""
         child = await self._idle.get()
         try:
-            if child is None or child.returncode is not None:
+            if child is None or child.status is not None:
                 child = await self._started()
             yield child
         except Refused:
@@ -103,52 +111,45 @@ class Children:
                 child = None
             raise
         finally:
-            self._idle.put_nowait(child if child is not None and child.returncode is None else None)
+            self._idle.put_nowait(child if child is not None and child.status is None else None)
 
-    async def _started(self) -> Process:
-        child = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", _MODULE),
-            stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
-            process_group=0,  # Ctrl-C reaches the parent alone, which closes stdin
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        )  # fmt: skip
+    async def _started(self) -> ChildProcess:
+        child = await ChildProcess.start(
+            # -P: a folder of documents may hold a file that is called like a module.
+            lambda descriptor: (sys.executable, "-P", "-m", _MODULE, descriptor),
+            stdout=DEVNULL,
+            stderr=DEVNULL,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
         self._all.add(child)
         return child
 
-    async def _end(self, child: Process) -> None:
-        """Terminate a child and discard its answers: `wait` alone would wait for a full pipe."""
-        with suppress(ProcessLookupError):
-            child.kill()
+    async def _end(self, child: ChildProcess) -> None:
         self._all.discard(child)
-        await child.communicate()
+        await child.end()
 
-    async def _ask(self, child: Process, message: object) -> None:
-        assert child.stdin is not None  # noqa: S101  it is a pipe
-        child.stdin.write(encoded(message))
-        with suppress(ConnectionError):  # reading its answer finds out why it ended
-            await child.stdin.drain()
+    async def _ask(self, child: ChildProcess, message: object) -> None:
+        child.channel.send(encoded(message))
+        await child.channel.drain()
 
-    async def _send_texts(self, child: Process, texts: Iterable[Text]) -> None:
-        assert child.stdin is not None  # noqa: S101  it is a pipe
+    async def _send_texts(self, child: ChildProcess, texts: Iterable[Text]) -> None:
         some: list[Text] = []
         for text in texts:
             some.append(text)
-            if len(some) == ROWS_PER_FRAME:
+            if len(some) == ROWS_PER_MESSAGE:
                 await self._ask(child, some)
                 some = []
-                if child.stdin.is_closing():  # it ended: asyncio would log each further write
+                if child.channel.closed:  # reading its answer finds out why it ended
                     return
         if some:
             await self._ask(child, some)
         await self._ask(child, [])
 
-    async def _answer(self, child: Process) -> dict[str, Any]:
+    async def _answer(self, child: ChildProcess) -> dict[str, Any]:
         """Return the next message of a child. Raises Refused and MissingParser."""
-        assert child.stdout is not None  # noqa: S101  it is a pipe
         try:
-            (length,) = LENGTH.unpack(await child.stdout.readexactly(LENGTH.size))
-            answer: dict[str, Any] = json.loads(await child.stdout.readexactly(length))
-        except asyncio.IncompleteReadError:
+            answer: dict[str, Any] = decoded(await child.channel.receive())
+        except ChannelClosed:
             self._all.discard(child)
             raise _death(await child.wait(), self._seconds) from None
         if answer.get("reason") == MISSING_PARSER:

@@ -14,10 +14,10 @@ from dragoman_documents.codec import Options
 from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.runs.batching import Glossary, cut_context, parts
+from dragoman_producer.runs.child_wire import options_fields
 from dragoman_producer.runs.configuration import CONFIGURATION, keys_of
 from dragoman_producer.runs.events import Event, Extracted
 from dragoman_producer.runs.extracting import Children
-from dragoman_producer.runs.frames import options_fields
 from dragoman_producer.runs.paths import sha256_of, shown, stored
 from dragoman_producer.runs.refusals import Refused
 from dragoman_producer.runs.request import Request

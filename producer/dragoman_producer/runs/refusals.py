@@ -8,7 +8,7 @@ from typing import Final
 from dragoman_documents.codec import DocumentError
 from dragoman_documents.parts.source import Changed
 from dragoman_documents.putting_back import Unwritable
-from dragoman_producer.runs.frames import MISSING_PARSER
+from dragoman_producer.runs.child_wire import MISSING_PARSER
 
 CHANGED: Final = "changed"
 """Reason of a document whose file is not the one that was read."""

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 from dragoman_connections.terminal import counted
 from dragoman_producer.manifest.sql import EDITED
-from dragoman_producer.runs.frames import Text
+from dragoman_producer.runs.child_wire import Text
 from dragoman_schemas.languages import language_name
 
 _MOST_CODES: Final = 3

@@ -17,9 +17,9 @@ from dragoman_documents.markup.sites import Anchors
 from dragoman_documents.site_recognition import Sites
 from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
+from dragoman_producer.runs.child_wire import Text
 from dragoman_producer.runs.events import DocumentEnded, Event, Status
 from dragoman_producer.runs.extracting import INTERRUPTED, Children
-from dragoman_producer.runs.frames import Text
 from dragoman_producer.runs.outputs import Outputs, naming, unwritten
 from dragoman_producer.runs.paths import loaded, sha256_of, shown, stored
 from dragoman_producer.runs.planning import Target

@@ -19,7 +19,7 @@ from dragoman_documents.parts import source as source_parts
 from dragoman_documents.registry import codec
 from dragoman_documents.tables.scanning import delimiter_of, rows
 from dragoman_producer.runs import child
-from dragoman_producer.runs.frames import Text, options_fields
+from dragoman_producer.runs.child_wire import Text, options_fields
 
 ROWS = 40
 CUES = "".join(

@@ -24,6 +24,7 @@ from dragoman_producer.handle import JobHandle
 from dragoman_producer.manifest.database import FolderBusy, Manifest, NoFolder, NoSpace
 from dragoman_producer.quiet import NO_RESULT, Quiet
 from dragoman_producer.runs import running
+from dragoman_producer.runs.child_wire import options_fields
 from dragoman_producer.runs.events import (
     DocumentEnded,
     Extracted,
@@ -32,7 +33,6 @@ from dragoman_producer.runs.events import (
     Waiting,
 )
 from dragoman_producer.runs.extracting import Children
-from dragoman_producer.runs.frames import options_fields
 from dragoman_producer.runs.refusals import Refused
 from dragoman_producer.runs.request import Reading, Request, Translation, UnknownGlossary
 from dragoman_producer.runs.selecting import NothingThere, Selection
@@ -384,7 +384,7 @@ async def test_signals_for_the_terminals_process_group_do_not_reach_the_children
     await children.read(asked, lambda _: None)
     [child] = children._all
     assert os.getpgid(child.pid) == child.pid != os.getpgid(0)
-    child.send_signal(signal.SIGTERM)  # as a supervisor that ends all processes of a unit does
+    os.kill(child.pid, signal.SIGTERM)  # as a supervisor that ends all processes of a unit does
     assert (await children.read(asked, lambda _: None))["segments"] == 1
     assert children._all == {child}
     await children.close()
@@ -397,18 +397,12 @@ async def test_reading_that_is_cancelled_in_the_middle_of_an_answer_ends(tmp_pat
     children = Children(1)
     reading = asyncio.create_task(children.read(asked, lambda _: None))
     async with asyncio.timeout(patient(60)):
-        while not any(map(_is_full, children._all)):  # noqa: ASYNC110  it has no event for this
+        while not any(each.channel._waiting for each in children._all):  # noqa: ASYNC110  no event
             await asyncio.sleep(0)
         reading.cancel()
         with pytest.raises(asyncio.CancelledError):
             await reading
         await children.close()
-
-
-def _is_full(child: asyncio.subprocess.Process) -> bool:
-    """Return whether more of an answer has arrived than makes asyncio stop reading the pipe."""
-    assert child.stdout is not None
-    return len(child.stdout._buffer) > 2 * 2**16  # type: ignore[attr-defined]
 
 
 async def test_a_text_that_no_job_may_hold_keeps_its_source_and_the_others_are_translated(

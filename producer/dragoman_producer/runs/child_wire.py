@@ -1,4 +1,4 @@
-"""Messages between a run and its child processes: JSON with a length in front.
+"""Messages between a run and its child processes: JSON.
 
 JSON and not pickle: what reads hostile files must not decide what the parent executes.
 """
@@ -6,14 +6,12 @@ JSON and not pickle: what reads hostile files must not decide what the parent ex
 from __future__ import annotations
 
 import json
-import struct
 from dataclasses import asdict
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 from dragoman_documents.codec import Options
 
-LENGTH: Final = struct.Struct(">I")
-ROWS_PER_FRAME: Final = 500
+ROWS_PER_MESSAGE: Final = 500
 MISSING_PARSER: Final = "missing_parser"
 """Reason of a child that lacks a package: a refusal of the run, not of the document."""
 Text = str | list[str] | None
@@ -22,23 +20,12 @@ Text = str | list[str] | None
 
 def encoded(message: object) -> bytes:
     """Return the bytes of one message."""
-    body = json.dumps(message, separators=(",", ":")).encode()
-    return LENGTH.pack(len(body)) + body
+    return json.dumps(message, separators=(",", ":")).encode()
 
 
-def send(stream: BinaryIO, message: object) -> None:
-    """Write one message."""
-    stream.write(encoded(message))
-    stream.flush()
-
-
-def receive(stream: BinaryIO) -> Any | None:
-    """Read one message; return None at the end of the stream."""
-    head = stream.read(LENGTH.size)
-    if len(head) < LENGTH.size:
-        return None
-    (length,) = LENGTH.unpack(head)
-    return json.loads(stream.read(length))
+def decoded(message: bytes) -> Any:
+    """Return what `encoded` was given, as JSON has it."""
+    return json.loads(message)
 
 
 def options_fields(options: Options) -> dict[str, Any]:
