@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman_producer.runs.events import Event
-from dragoman_producer.runs.request import IN_FLIGHT, Layout, Reading, Request, Translation
-from dragoman_producer.runs.stopping import Stop
+from dragoman_producer.runs.request import IN_FLIGHT, Layout, Reading, Request, Stop, Translation
 
 if TYPE_CHECKING:
     from dragoman_producer.runs.running import Client

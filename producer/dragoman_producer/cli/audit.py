@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from dragoman_producer.cli import options
-from dragoman_producer.cli.meter import meter
 from dragoman_producer.cli.options import Connection
-from dragoman_producer.cli.terminal import FAILURE, SUCCESS, print_json, print_line, print_note, run
+from dragoman_producer.cli.terminal import (
+    FAILURE,
+    SUCCESS,
+    meter,
+    print_json,
+    print_line,
+    print_note,
+    run,
+)
 
 if TYPE_CHECKING:
     from dragoman_producer.operations.accounting import Broken

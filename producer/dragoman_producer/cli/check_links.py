@@ -69,7 +69,7 @@ def _usage_error(why: str) -> typer.Exit:
 
 
 async def _checked(request: Request, *, as_json: bool) -> int:
-    from dragoman_producer.runs.checking_links import checked  # keeps --help fast
+    from dragoman_producer.runs.links import checked  # keeps --help fast
 
     pages, links = await checked(request)
     if not pages:

@@ -16,9 +16,16 @@ from dragoman_producer.cli.dead_letter_lines import (
     report_judged,
     report_totals,
 )
-from dragoman_producer.cli.meter import meter
 from dragoman_producer.cli.options import Connection
-from dragoman_producer.cli.terminal import FAILURE, PARTIAL, SUCCESS, USAGE_ERROR, print_note, run
+from dragoman_producer.cli.terminal import (
+    FAILURE,
+    PARTIAL,
+    SUCCESS,
+    USAGE_ERROR,
+    meter,
+    print_note,
+    run,
+)
 
 if TYPE_CHECKING:
     from dragoman_producer.operations.dead_letters import DeadLetter, DeadLetterFilter

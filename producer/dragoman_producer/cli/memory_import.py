@@ -13,13 +13,13 @@ import typer
 
 from dragoman_producer.cli import options
 from dragoman_producer.cli.memory import Source, To, with_store
-from dragoman_producer.cli.meter import meter
 from dragoman_producer.cli.options import Connection
 from dragoman_producer.cli.terminal import (
     FAILURE,
     PARTIAL,
     SUCCESS,
     interruptible,
+    meter,
     place,
     plain,
     print_json,

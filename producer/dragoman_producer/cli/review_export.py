@@ -77,11 +77,10 @@ def _xliff(
 def _tmx(
     standing: Standing, lang: str, verdicts: tuple[Verdict, ...], paths: tuple[Path, Path]
 ) -> tuple[int, int]:
-    from dragoman_producer.review import tmx
-    from dragoman_producer.review.writing import review_of
+    from dragoman_producer.review.writing import review_of, write_tmx
 
     with paths[1].open("w", encoding="utf-8") as file:
         texts = (each for each in standing.stored(lang) if each.row.verdict in verdicts)
         review = review_of(standing, lang, paths[0])
-        writer = tmx.write(review, texts, lambda line: print(line, file=file))
+        writer = write_tmx(review, texts, lambda line: print(line, file=file))
     return writer.written, writer.left_out

@@ -228,7 +228,7 @@ async def _await_results(submission: _Submission) -> int:
     """Print results in the order of the jobs; with JSON, in the order of completion."""
     from dragoman_producer.cli.results import show, show_error  # keeps --help fast
     from dragoman_producer.errors import SubmitFailed
-    from dragoman_producer.quiet import NO_RESULT, QUIET_S
+    from dragoman_producer.watch import NO_RESULT, QUIET_S
 
     loop = asyncio.get_running_loop()
     note = loop.call_later(QUIET_S, print_note, f"dragoman submit: {NO_RESULT}")

@@ -15,7 +15,7 @@ import typer
 from dragoman_connections.terminal import json_line, print_to
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress, TaskID
 
 SUCCESS: Final = 0
 FAILURE: Final = 1
@@ -183,3 +183,20 @@ def bar_of(what: str) -> Progress:
         redirect_stdout=sys.stdout.isatty(),
         transient=True,
     )
+
+
+@contextmanager
+def meter() -> Iterator[Callable[[str, int, int], None]]:
+    """Show one bar per title if stderr is a terminal; call the function (title, done, total)."""
+    if not sys.stderr.isatty():
+        yield lambda _title, _done, _total: None
+        return
+    with bar_of("records") as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def update(title: str, done: int, total: int) -> None:
+            if title not in tasks:
+                tasks[title] = bar.add_task(title)
+            bar.update(tasks[title], completed=done, total=total)
+
+        yield update

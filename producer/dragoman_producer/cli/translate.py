@@ -296,9 +296,8 @@ async def _translated(
     from dragoman_producer.client import TranslationClient  # keeps --help fast
     from dragoman_producer.manifest.database import FolderBusy, NoFolder, NoSpace
     from dragoman_producer.runs.extracting import MissingParser
-    from dragoman_producer.runs.request import NothingNamed, UnknownGlossary
+    from dragoman_producer.runs.request import NothingNamed, Stop, UnknownGlossary
     from dragoman_producer.runs.selecting import NothingThere
-    from dragoman_producer.runs.stopping import Stop
     from dragoman_producer.runs.translating import run_documents
 
     stop = Stop()

@@ -32,7 +32,6 @@ from dragoman_documents.encodings import Notes, noting
 from dragoman_documents.markup.sites import Anchors
 from dragoman_documents.parts.source import Changed, Part, Source
 from dragoman_documents.putting_back import Spliced, put_back
-from dragoman_producer.runs import ignored
 from dragoman_producer.runs.child_wire import (
     MISSING_PARSER,
     ROWS_PER_MESSAGE,
@@ -41,7 +40,7 @@ from dragoman_producer.runs.child_wire import (
     encoded,
     options_of,
 )
-from dragoman_producer.runs.chosen import Chosen
+from dragoman_producer.runs.chosen import Chosen, ignored
 from dragoman_producer.runs.limits import limit_memory, limit_time
 from dragoman_producer.runs.paths import encodable
 from dragoman_producer.runs.refusals import Refused, reason_and_detail
@@ -128,7 +127,7 @@ def _read(request: dict[str, Any]) -> Iterator[object]:
     source, codec, options = _opened(request)
     count, encoding = 0, ""
     remarks = _Remarks()
-    remarks.add(*ignored.remarks(codec, options_of(request["options"])))
+    remarks.add(*ignored(codec, options_of(request["options"])))
     chosen = Chosen(codec, options if request.get("named", True) else Options(""))
     notes = _notes(source, options)
     for part in _limited(source.parts(), request["seconds"]):

@@ -1,4 +1,7 @@
-"""Columns, members and keys that a user names: which of them a document has, and which it has."""
+"""Options that a user gives for a document: those that its format lacks, and names that it lacks.
+
+Each is one remark per document, as nothing else would show it.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,21 @@ from typing import Any, Final, NamedTuple
 from dragoman_documents import registry
 from dragoman_documents.catalogs.key_patterns import is_selected
 from dragoman_documents.codec import Codec, Naming, Options, Remark, Segment
-from dragoman_producer.runs.ignored import FORMATS
 
+_TABLES: Final = frozenset({"csv", "tsv"})
+FORMATS: Final = {
+    "columns": ("--column", _TABLES),
+    "in_place": ("--in-place", _TABLES),
+    "fields": ("--field", frozenset({"jsonl"})),
+    "keys": ("--key", frozenset({"json", "arb", "chrome", "yaml", "markdown", "mdx"})),
+    "headings": (
+        "--context headings",
+        frozenset(
+            {"markdown", "mdx", "html", "xhtml", "epub", "ipynb", "docx", "odt", "pptx"},
+        ),
+    ),
+}
+"""Per member of Options its option and the formats that have it."""
 _OPTIONS: Final = ("columns", "fields", "keys")
 _MOST: Final = 20
 """Names that are kept of a document, each of at most so many characters."""
@@ -159,3 +175,22 @@ class _Search:
 
     def _names_of(self, reading: Reading) -> Sequence[str]:
         return reading.chosen["names"] if reading.chosen else ()
+
+
+def ignored(codec: Codec, options: Options) -> Iterator[Remark]:
+    """Yield one remark for all options that were given and that the format does not have."""
+    found = list(_ignored(codec, options))
+    if found:
+        detail = f"{', '.join(found)}: {codec.name} has no such option; ignored"
+        yield Remark("", detail, "option", len(found))
+
+
+def _ignored(codec: Codec, options: Options) -> Iterator[str]:
+    """Yield the options; of formats of other packages only what their codecs say."""
+    if options.bilingual and not codec.can_double:
+        yield "--bilingual"
+    if codec.name not in registry.ours():
+        return
+    for name, (option, formats) in FORMATS.items():
+        if getattr(options, name) and codec.name not in formats:
+            yield option

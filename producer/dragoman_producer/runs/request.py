@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Mapping
@@ -199,3 +200,14 @@ def to_write_again(out: Path, options: Mapping[str, Any]) -> Request:
 def _digest(value: object) -> str:
     spelled = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
     return hashlib.sha256(spelled).hexdigest()[:32]
+
+
+class Stop:
+    """Ends a run: it submits nothing more, keeps what arrives within 5 s, and reports."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+
+    def __call__(self) -> None:
+        """Stop the run. Call it in the thread of the event loop."""
+        self.asked.set()

@@ -20,9 +20,9 @@ from dragoman_producer.errors import (
 from dragoman_producer.handle import JobHandle
 from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest, NoSpace
-from dragoman_producer.quiet import Quiet
 from dragoman_producer.runs.events import Event, Progressed, Waiting
 from dragoman_producer.runs.planning import PlannedJob, Planner
+from dragoman_producer.watch import Quiet
 from dragoman_schemas.failures import RETRYABLE, FailureCode
 from dragoman_schemas.glossaries import GlossaryEntry
 from dragoman_schemas.jobs import TranslationJob

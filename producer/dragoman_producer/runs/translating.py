@@ -24,10 +24,9 @@ from dragoman_producer.runs.paths import loaded, shown
 from dragoman_producer.runs.planning import Need, PlannedJob, Planner, Target
 from dragoman_producer.runs.reading import Reader
 from dragoman_producer.runs.report import Report
-from dragoman_producer.runs.request import NothingNamed, Request, UnknownGlossary
+from dragoman_producer.runs.request import NothingNamed, Request, Stop, UnknownGlossary
 from dragoman_producer.runs.running import PATIENCE_S, Client, Runner
 from dragoman_producer.runs.selecting import MANIFEST, REPORT, STATE_FOLDER, Found, Selection
-from dragoman_producer.runs.stopping import Stop
 from dragoman_producer.runs.stored_terms import StoredTerms
 from dragoman_producer.runs.writing import Writer
 from dragoman_producer.runs.writing_along import WritesAlong

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman_producer.quiet import NO_RESULT, Quiet
+from dragoman_producer.watch import NO_RESULT, Quiet
 
 
 def test_a_silence_is_reported_once_and_again_after_a_result() -> None:

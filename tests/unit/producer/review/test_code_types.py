@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman_documents.codec import InlineCode
-from dragoman_producer.review.code_types import described, type_of
+from dragoman_producer.review.xliff import described, type_of
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from dragoman_producer.operations.tmx import TmxUnit, read_tmx
-from dragoman_producer.review import tmx
 from dragoman_producer.review.page import Review, Row
 from dragoman_producer.review.rows import Stored
+from dragoman_producer.review.writing import write_tmx
 
 REVIEW = Review("run-1", "de", "en", "")
 
@@ -18,7 +18,7 @@ def stored(source: str, target: str | None, context: str | None = None) -> Store
 
 def written(path: Path, *texts: Stored) -> tuple[list[TmxUnit], int]:
     with path.open("w", encoding="utf-8") as file:
-        writer = tmx.write(REVIEW, texts, lambda line: print(line, file=file))
+        writer = write_tmx(REVIEW, texts, lambda line: print(line, file=file))
     return list(read_tmx(path)), writer.left_out
 
 

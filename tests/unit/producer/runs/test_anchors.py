@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from dragoman_producer import documents
-from dragoman_producer.runs.checking_links import checked
 from dragoman_producer.runs.events import Finished, Planned
-from dragoman_producer.runs.links import Links
+from dragoman_producer.runs.links import Links, checked
 from dragoman_producer.runs.request import Reading, Request
 from dragoman_producer.testing import InMemoryClient
 from dragoman_schemas.jobs import Item, TranslationJob

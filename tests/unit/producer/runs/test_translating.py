@@ -22,7 +22,6 @@ from dragoman_producer import documents
 from dragoman_producer.errors import BrokerRefused, StoreUnreachable
 from dragoman_producer.handle import JobHandle
 from dragoman_producer.manifest.database import FolderBusy, Manifest, NoFolder, NoSpace
-from dragoman_producer.quiet import NO_RESULT, Quiet
 from dragoman_producer.runs import running
 from dragoman_producer.runs.child_wire import options_fields
 from dragoman_producer.runs.events import (
@@ -34,11 +33,11 @@ from dragoman_producer.runs.events import (
 )
 from dragoman_producer.runs.extracting import Children
 from dragoman_producer.runs.refusals import Refused
-from dragoman_producer.runs.request import Reading, Request, Translation, UnknownGlossary
+from dragoman_producer.runs.request import Reading, Request, Stop, Translation, UnknownGlossary
 from dragoman_producer.runs.selecting import NothingThere, Selection
-from dragoman_producer.runs.stopping import Stop
 from dragoman_producer.runs.translating import run_documents
 from dragoman_producer.testing import InMemoryClient, ItemFailed
+from dragoman_producer.watch import NO_RESULT, Quiet
 from dragoman_schemas.failures import FailureCode
 from dragoman_schemas.glossaries import GlossaryEntry
 from dragoman_schemas.jobs import Item, TranslationJob
