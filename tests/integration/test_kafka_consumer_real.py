@@ -21,7 +21,7 @@ from prometheus_client import CollectorRegistry
 
 from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.deadline import Deadline
-from dragoman_worker.kafka import group_consumer
+from dragoman_worker.kafka import membership
 from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Capacity
@@ -140,7 +140,7 @@ async def test_a_consumer_whose_task_died_is_replaced_and_nothing_is_missed(
         await reader.has(*values(0, 20))
         owner, attribute = task.split(".")
         victim = getattr(getattr(reader.consumer, owner), attribute)
-        assert group_consumer.dead_tasks(reader.consumer) == []
+        assert membership.dead_tasks(reader.consumer) == []
         victim.cancel()
         await asyncio.wait({victim})
         publish(kafka.bootstrap, name, values(20, 40))
@@ -238,7 +238,7 @@ async def test_offsets_beyond_the_end_of_the_log_hide_no_record(
 async def test_partitions_added_while_running_are_read_from_their_beginning(
     kafka: KafkaBroker, topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_consumer, "METADATA_MAX_AGE_MS", 3_000)
+    monkeypatch.setattr(membership, "METADATA_MAX_AGE_MS", 3_000)
     name = topic(partitions=2)
     async with Reader(kafka.bootstrap, name).reading() as reader:
         publish(kafka.bootstrap, name, values(0, 20))

@@ -158,7 +158,7 @@ MUTANTS = (
     ),
     Mutant(
         "a loss is not committed",
-        "Membership.out_of_range",
+        "Fetching.out_of_range",
         Use("offsets.committed", "beginnings[partition]"),
         CONSUMER,
     ),

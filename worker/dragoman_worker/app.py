@@ -26,7 +26,7 @@ from dragoman_worker.health.watchdog import LoopGuard, Watchdog
 from dragoman_worker.job.core import Core, Ports
 from dragoman_worker.job.outages import Outages
 from dragoman_worker.job.worker import Worker
-from dragoman_worker.kafka.availability import KafkaAvailability
+from dragoman_worker.kafka.connection import KafkaAvailability
 from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.kafka.publisher import KafkaDeadLetters, KafkaPublisher, KafkaResults
 from dragoman_worker.kafka.topic_watch import TopicWatch

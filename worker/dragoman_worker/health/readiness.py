@@ -9,7 +9,7 @@ from typing import Final
 
 from dragoman_worker.job.outages import DEAD_LETTERS, RESULTS, STORE, Outages
 from dragoman_worker.job.worker import Worker, WorkerState
-from dragoman_worker.kafka.availability import KafkaAvailability
+from dragoman_worker.kafka.connection import KafkaAvailability
 from dragoman_worker.kafka.topic_watch import TopicWatch
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.process.parent_link import ReplicaSlot

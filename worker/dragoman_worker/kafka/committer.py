@@ -1,4 +1,4 @@
-"""Commits of finished offsets: every half second, with a timeout, never past unfinished work.
+"""Commits of finished offsets: with a timeout, and never past unfinished work.
 
 A topic that was deleted and created anew while this process was paused or cut off looks like the
 old one: the consumer would continue at the old position and skip all records before it. But Kafka
@@ -10,21 +10,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from aiokafka import TopicPartition
 from aiokafka.errors import CommitFailedError, IllegalStateError
 
-from dragoman_worker.kafka import group_consumer
 from dragoman_worker.kafka.connection import forbidden
-from dragoman_worker.kafka.membership import Membership
+from dragoman_worker.kafka.membership import Membership, committed_offsets
 from dragoman_worker.kafka.offsets import PartitionOffsets
 from dragoman_worker.kafka.partitions import Partitions
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics
 
-COMMIT_EVERY_S: Final = 0.5
 COMMIT_TIMEOUT_S: Final = 10.0
 CHECK_EVERY_S: Final = 10.0
 """Seconds between two looks for topics created anew while nothing is due.
@@ -37,17 +35,13 @@ _Due = dict[TopicPartition, tuple[PartitionOffsets, int]]
 
 
 class Committer:
-    """Commits the finished offsets through the current group membership."""
+    """Commits the finished offsets of all partitions, through whichever membership is current."""
 
-    def __init__(
-        self, partitions: Partitions, membership: Callable[[], Membership | None], metrics: Metrics
-    ) -> None:
+    def __init__(self, partitions: Partitions, metrics: Metrics) -> None:
         self._partitions = partitions
-        self._membership = membership
         self._metrics = metrics
         self._log = logger()
         self._lock = asyncio.Lock()
-        self._task: asyncio.Task[None] | None = None
         self._committed_at = self._checked_at = time.monotonic()
         self.acknowledged = 0
         """Number of commits that the broker has acknowledged: a sign of life."""
@@ -56,26 +50,30 @@ class Committer:
         self.refused: Exception | None = None
         """The broker's denial of all commits, which waiting does not change; None if none."""
 
-    def start(self) -> None:
-        """Start to commit periodically."""
-        self._task = asyncio.create_task(self._commit_forever(), name="committer")
+    async def commit_and_check(self, membership: Membership | None) -> None:
+        """Commit, and every ten seconds look for topics created anew. Never raises."""
+        try:
+            await self.commit(membership)
+            if time.monotonic() - self._checked_at > CHECK_EVERY_S:
+                await self.check(membership)
+        except Exception as error:  # noqa: BLE001  a dead committer would stop all progress
+            self._metrics.commits.labels("failed").inc()
+            self._log.error("commit_broke", where=where(error))
 
-    async def stop(self) -> None:
-        """Stop, and commit the finished offsets a last time."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-        membership = self._membership()
+    async def commit_last(self, membership: Membership | None) -> None:
+        """Commit before the group is left; never raises."""
         if membership is not None and not membership.broken and self._has_uncommitted():
             # If another worker drained at the same time, its leaving starts a rebalance. Until that
             # is over no commit is possible, and the finished jobs would be delivered again.
             await membership.assigned_within(LAST_COMMIT_S)
-        await self.commit(LAST_COMMIT_S)
+        await self.commit(membership, LAST_COMMIT_S)
 
-    async def commit(self, timeout_s: float = COMMIT_TIMEOUT_S) -> None:
+    async def commit(
+        self, membership: Membership | None, timeout_s: float = COMMIT_TIMEOUT_S
+    ) -> None:
         """Commit every commit offset that has moved. Never raises: a failed commit is due again."""
         async with self._lock:
-            membership, due = self._membership(), self.due()
+            due = self.due(membership)
             if membership is None or not due:
                 if not self._has_uncommitted():
                     self._committed_at = time.monotonic()
@@ -113,14 +111,13 @@ class Committer:
         for offsets, mark in marks.values():
             offsets.acknowledge(mark)
         if recreated:
-            await membership.restart(recreated)
+            await self._restart(membership, recreated)
 
     # --- topics created anew ----------------------------------------------------------------------
 
-    async def check(self) -> None:
+    async def check(self, membership: Membership | None) -> None:
         """Restart the partitions whose topic was created anew. Never raises: it is tried again."""
         async with self._lock:
-            membership = self._membership()
             if membership is None or not membership.may_commit:
                 return
             assigned = membership.consumer.assignment()
@@ -128,7 +125,7 @@ class Committer:
             try:
                 async with asyncio.timeout(COMMIT_TIMEOUT_S):
                     if recreated := await self._recreated(membership, tracked):
-                        await membership.restart(recreated)
+                        await self._restart(membership, recreated)
             except Exception as error:  # noqa: BLE001  as in a commit, which reports it
                 self._log.debug("check_failed", error=type(error).__name__)
 
@@ -142,19 +139,43 @@ class Committer:
         }
         if not known:
             return []
-        held = await group_consumer.committed_offsets(membership.consumer, known)
+        held = await committed_offsets(membership.consumer, known)
         return [each for each, offsets in known.items() if offsets.is_ahead_of(held.get(each))]
+
+    async def _restart(self, membership: Membership, partitions: Iterable[TopicPartition]) -> None:
+        """Read partitions from the beginning, in a new generation: the topic was created anew.
+
+        The beginnings are committed first. Kafka accepts that only from a member of the present
+        generation, so what another member or an operator has committed since this one was expelled
+        is not mistaken for a new topic. Raises what a commit raises.
+        """
+        before = {partition: self._partitions.get(partition) for partition in partitions}
+        beginnings = await membership.beginnings(before)
+        await membership.consumer.commit(beginnings)
+        for partition, beginning in beginnings.items():
+            old = self._partitions.get(partition)
+            if old is None or old is not before[partition]:
+                continue  # revoked or restarted during the requests
+            self._report_recreation(partition, old, beginning)
+            self._partitions.track(partition, beginning, beginning).acknowledge(beginning)
+            membership.consumer.seek(partition, beginning)
+
+    def _report_recreation(
+        self, partition: TopicPartition, old: PartitionOffsets, beginning: int
+    ) -> None:
+        self._metrics.recreated_partitions.inc()
+        self._log.error(
+            "topic_recreated",
+            topic=partition.topic,
+            partition=partition.partition,
+            acknowledged=old.acknowledged,
+            beginning=beginning,
+        )
 
     # --- state ------------------------------------------------------------------------------------
 
-    @property
-    def stopped(self) -> bool:
-        """Whether the task that commits has stopped, even without a call of `stop`."""
-        return self._task is not None and self._task.done()
-
-    def due(self) -> _Due:
+    def due(self, membership: Membership | None) -> _Due:
         """Return the commit offsets that the broker has not acknowledged, by partition."""
-        membership = self._membership()
         if membership is None or not membership.may_commit:
             return {}
         assigned = membership.consumer.assignment()
@@ -170,14 +191,3 @@ class Committer:
 
     def _has_uncommitted(self) -> bool:
         return any(offsets.due for _, offsets in self._partitions.items())
-
-    async def _commit_forever(self) -> None:
-        while True:
-            await asyncio.sleep(COMMIT_EVERY_S)
-            try:
-                await self.commit()
-                if time.monotonic() - self._checked_at > CHECK_EVERY_S:
-                    await self.check()
-            except Exception as error:  # noqa: BLE001  a dead committer would stop all progress
-                self._metrics.commits.labels("failed").inc()
-                self._log.error("commit_broke", where=where(error))

@@ -17,14 +17,14 @@ from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt
 from dragoman_worker.kafka.committer import Committer
 from dragoman_worker.kafka.connection import connected, forbidden, is_outage, loggable, not_allowed
-from dragoman_worker.kafka.fetching import POLL_MS, Fetching
+from dragoman_worker.kafka.fetching import BACKOFF, FETCH_ERRORS, POLL_MS, Fetching, Resyncs
 from dragoman_worker.kafka.membership import Membership
 from dragoman_worker.kafka.partitions import Partitions
-from dragoman_worker.kafka.resyncs import BACKOFF, FETCH_ERRORS, Resyncs
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Capacity, Delivery
 
+COMMIT_EVERY_S: Final = 0.5
 IDLE_POLL_S: Final = 10.0
 """Seconds between polls without capacity: paused polls that only keep the group membership."""
 REBUILDS_BEFORE_HALT: Final = 6
@@ -54,9 +54,10 @@ class KafkaConsumer:
         self._metrics = metrics
         self._log = logger()
         self._partitions = Partitions(metrics)
-        self._committer = Committer(self._partitions, lambda: self._membership, metrics)
+        self._committer = Committer(self._partitions, metrics)
+        self._committing: asyncio.Task[None] | None = None
+        self._fetching = Fetching(self._partitions, metrics)
         self._membership: Membership | None = None
-        self._fetching = Fetching(self._partitions)
         self._capacity = Capacity(1)
         self._rebuilding: asyncio.Task[None] | None = None
         self._rebuilds_in_a_row = 0
@@ -70,7 +71,7 @@ class KafkaConsumer:
     async def start(self, within: Deadline) -> None:
         """Join the group. Raises Unreachable, and Halt if the broker denies it."""
         await connected(self._new_membership, self._settings, within)
-        self._committer.start()
+        self._committing = asyncio.create_task(self._commit_forever(), name="committer")
 
     async def close(self) -> None:
         """Commit the finished offsets and leave the group. Bounded, whatever the broker does."""
@@ -78,18 +79,19 @@ class KafkaConsumer:
             self._rebuilding.cancel()
             await asyncio.gather(self._rebuilding, return_exceptions=True)
         await self._fetching.cancel()
-        await self._committer.stop()
+        if self._committing is not None:
+            self._committing.cancel()
+            await asyncio.gather(self._committing, return_exceptions=True)
+        await self._committer.commit_last(self._membership)
         if self._membership is not None:
             await self._membership.stop()
 
     def _new_membership(self) -> Membership:
-        # Its callbacks run, and commit, before its start has returned.
         self._membership = Membership(
             self._settings,
             client_id=self._client_id,
             partitions=self._partitions,
             commit=self._committer.commit,
-            metrics=self._metrics,
         )
         return self._membership
 
@@ -99,7 +101,7 @@ class KafkaConsumer:
         """Return new deliveries, as the port says; bounded even while no broker answers."""
         if self._committer.refused is not None:
             raise not_allowed(self._committer.refused)
-        if self._committer.stopped:
+        if self._committing is not None and self._committing.done():
             raise Halt("the task that commits offsets has stopped")
         self._capacity = capacity
         if capacity.jobs and self._fetching.ready:
@@ -160,7 +162,7 @@ class KafkaConsumer:
         try:
             found = fetch.result()
         except OffsetOutOfRangeError as error:
-            await membership.out_of_range(error.args[0])
+            await self._fetching.out_of_range(membership, error.args[0])
         except FETCH_ERRORS as error:
             self._resyncs.failed(membership, error)
         except Exception as error:
@@ -186,7 +188,7 @@ class KafkaConsumer:
 
     async def _rebuild(self, why: str) -> None:
         self._count_rebuild(why)
-        await self._committer.commit()
+        await self._committer.commit(self._membership)
         membership, self._membership = self._membership, None
         await self._fetching.cancel()
         if membership is not None:
@@ -240,7 +242,12 @@ class KafkaConsumer:
 
     async def commit(self) -> None:
         """Commit every commit offset that has moved. Never raises: a failed commit is due again."""
-        await self._committer.commit()
+        await self._committer.commit(self._membership)
+
+    async def _commit_forever(self) -> None:
+        while True:
+            await asyncio.sleep(COMMIT_EVERY_S)
+            await self._committer.commit_and_check(self._membership)
 
     # --- stats ------------------------------------------------------------------------------------
 
@@ -281,8 +288,9 @@ class KafkaConsumer:
     @property
     def commits(self) -> int | None:
         """Commits acknowledged so far; None while none is due or no broker is available."""
-        waiting = self.rebuilding or self._committer.broker_unavailable or not self._committer.due()
-        return None if waiting else self._committer.acknowledged
+        committer = self._committer
+        due = not self.rebuilding and committer.due(self._membership)
+        return committer.acknowledged if due and not committer.broker_unavailable else None
 
     def answered(self) -> bool | None:
         """Return whether any broker answers the consumer; None while there is no consumer."""

@@ -16,7 +16,7 @@ from dragoman_worker.health.liveness import FAILS_S, REMEDY_S, UNHELD_S, livenes
 from dragoman_worker.health.watchdog import Watchdog
 from dragoman_worker.job.outages import Outages
 from dragoman_worker.job.worker import Worker
-from dragoman_worker.kafka import committer, group_consumer
+from dragoman_worker.kafka import consumer, membership
 from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Capacity, Delivery
@@ -34,9 +34,9 @@ class Bench:
     """The parts of a replica that is not running, and a clock that the test advances."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(committer, "COMMIT_EVERY_S", 3_600.0)
+        monkeypatch.setattr(consumer, "COMMIT_EVERY_S", 3_600.0)
         self.consumer = FakeConsumer()
-        monkeypatch.setattr(group_consumer, "AIOKafkaConsumer", lambda **_: self.consumer)
+        monkeypatch.setattr(membership, "AIOKafkaConsumer", lambda **_: self.consumer)
         self.core = Core()
         self.worker: Worker = self.core.build()[2]
         self.permits: Permits = self.core.permits

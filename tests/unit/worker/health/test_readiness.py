@@ -9,7 +9,7 @@ import pytest
 from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.health.readiness import Readiness, StartPhase
 from dragoman_worker.job.outages import Outages
-from dragoman_worker.kafka.availability import MISSES_BEFORE_UNAVAILABLE, KafkaAvailability
+from dragoman_worker.kafka.connection import MISSES_BEFORE_UNAVAILABLE, KafkaAvailability
 from dragoman_worker.kafka.topic_watch import TopicWatch
 from support.fakes.core import Core
 

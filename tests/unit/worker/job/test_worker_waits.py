@@ -15,7 +15,7 @@ from dragoman_worker.errors import Halt, Unavailable
 from dragoman_worker.job import worker as worker_module
 from dragoman_worker.job.outages import Outages
 from dragoman_worker.job.retry import RetryPolicy
-from dragoman_worker.kafka import resyncs
+from dragoman_worker.kafka import fetching
 from dragoman_worker.ports import Capacity, Claim, Delivery
 from dragoman_worker.process.backoff import Backoff
 from support.fakes.core import TIMEOUT_S, Core, record
@@ -158,7 +158,7 @@ def test_every_default_of_a_back_off_is_bounded() -> None:
     for _ in range(60):
         backoff.failed()
     longest = [backoff.delay_s() for _ in range(60)]
-    longest += [pause_s(resyncs.BACKOFF, tries) for tries in range(1, 60)]
+    longest += [pause_s(fetching.BACKOFF, tries) for tries in range(1, 60)]
     assert max(longest) <= LONGEST_WAIT_S
     assert RetryPolicy().max_s <= LONGEST_WAIT_S
 

@@ -11,9 +11,9 @@ import pytest
 from aiokafka.client import ConnectionGroup
 from structlog.testing import capture_logs
 
-from dragoman_worker.kafka import availability as module
-from dragoman_worker.kafka.availability import MISSES_BEFORE_UNAVAILABLE, KafkaAvailability
-from dragoman_worker.kafka.group_consumer import UNANSWERED_S, answers
+from dragoman_worker.kafka import connection as module
+from dragoman_worker.kafka.connection import MISSES_BEFORE_UNAVAILABLE, KafkaAvailability
+from dragoman_worker.kafka.membership import UNANSWERED_S, answers
 from support.processes.waiting import eventually
 
 SERVERS = "127.0.0.1:9092"

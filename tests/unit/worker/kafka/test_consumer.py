@@ -30,14 +30,14 @@ from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.backoff import backoff
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Halt
-from dragoman_worker.kafka import committer, group_consumer, resyncs
 from dragoman_worker.kafka import consumer as module
+from dragoman_worker.kafka import fetching, membership
 from dragoman_worker.kafka.consumer import (
     IDLE_POLL_S,
     REBUILDS_BEFORE_HALT,
     KafkaConsumer,
 )
-from dragoman_worker.kafka.resyncs import TRIES_BEFORE_HALT
+from dragoman_worker.kafka.fetching import TRIES_BEFORE_HALT
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Capacity, Delivery
 from support.fakes.fake_consumer import TOPIC, FakeConsumer, partition
@@ -51,7 +51,7 @@ class Bench:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *topics: str) -> None:
         self.metrics = Metrics(CollectorRegistry())
-        monkeypatch.setattr(group_consumer, "AIOKafkaConsumer", self._new_fake)
+        monkeypatch.setattr(membership, "AIOKafkaConsumer", self._new_fake)
         self.fake = FakeConsumer()
         self.made = 0
         self.next_ones: deque[FakeConsumer] = deque()
@@ -95,7 +95,7 @@ class Bench:
 
 def use_backoff(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Wait up to `seconds` after every failed fetch and before every new consumer."""
-    for user in (module, resyncs):
+    for user in (module, fetching):
         monkeypatch.setattr(user, "BACKOFF", backoff(seconds, seconds))
 
 
@@ -106,7 +106,7 @@ def positions(deliveries: Sequence[Delivery]) -> list[tuple[int, int]]:
 @pytest.fixture
 async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
     """Assign partitions 0 and 1 with ten records each; no periodic commits."""
-    monkeypatch.setattr(committer, "COMMIT_EVERY_S", 3_600.0)
+    monkeypatch.setattr(module, "COMMIT_EVERY_S", 3_600.0)
     use_backoff(monkeypatch, 0.001)
     made = Bench(monkeypatch)
     await made.consumer.start(Deadline.after(5))
@@ -350,10 +350,10 @@ async def test_a_topic_created_anew_is_noticed_although_nothing_is_due(bench: Be
     await bench.consumer.commit()
     recreate(bench, 10)  # exactly as many records as before: no fetch fails
     assert await bench.offsets() == []
-    await bench.consumer._committer.check()
+    await bench.consumer._committer.check(bench.consumer._membership)
     assert await bench.offsets() == [(0, offset) for offset in range(10)]
     assert bench.count("recreated_partitions") == 2
-    await bench.consumer._committer.check()
+    await bench.consumer._committer.check(bench.consumer._membership)
     assert bench.count("recreated_partitions") == 2
 
 
@@ -378,7 +378,7 @@ async def test_committed_offsets_that_cannot_be_read_restart_nothing(
     bench.consumer.complete(delivery)
     bench.fake.committed_failure = error
     await bench.consumer.commit()
-    await bench.consumer._committer.check()
+    await bench.consumer._committer.check(bench.consumer._membership)
     assert bench.fake.commits == []
     bench.fake.committed_failure = None
     await bench.consumer.commit()
@@ -836,7 +836,7 @@ async def test_a_commit_that_hangs_is_bounded_and_due_again(
     [delivery] = await bench.consumer.poll(Capacity(1))
     bench.consumer.complete(delivery)
     bench.fake.commit_gate = asyncio.Event()
-    await bench.consumer._committer.commit(0.01)
+    await bench.consumer._committer.commit(bench.consumer._membership, 0.01)
     assert bench.count("commits", outcome="failed") == 1
     assert bench.consumer.commits is None, "a broker that does not answer counts as unavailable"
     bench.fake.commit_gate = None
@@ -849,7 +849,9 @@ async def test_a_commit_whose_reply_was_lost_is_recognised(bench: Bench) -> None
     for delivery in deliveries[:4]:
         bench.consumer.complete(delivery)
     bench.fake.commit_gate = asyncio.Event()
-    await bench.consumer._committer.commit(0.01)  # no reply, but committed
+    await bench.consumer._committer.commit(
+        bench.consumer._membership, 0.01
+    )  # no reply, but committed
     bench.fake.commit_gate = None
     bench.fake.commit_failures.append(KafkaConnectionError())  # the commit at the revocation
     await bench.fake.rebalance([0, 1])
@@ -931,7 +933,7 @@ URGENT, BULK = TopicPartition("urgent", 0), TopicPartition("bulk", 0)
 @pytest.fixture
 async def priorities(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
     """Two topics with one partition each: a backlog of `bulk`, and no record of `urgent`."""
-    monkeypatch.setattr(committer, "COMMIT_EVERY_S", 3_600.0)
+    monkeypatch.setattr(module, "COMMIT_EVERY_S", 3_600.0)
     use_backoff(monkeypatch, 0.001)
     made = Bench(monkeypatch, "urgent:8", "bulk")
     await made.consumer.start(Deadline.after(5))

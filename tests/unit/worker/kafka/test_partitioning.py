@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from aiokafka import partitioner
 
-from dragoman_worker.kafka.partitioning import LONGEST_HASHED, partition_for
+from dragoman_worker.kafka.publisher import LONGEST_HASHED, partition_for
 
 PARTITIONS = list(range(12))
 
