@@ -7,6 +7,7 @@ import pytest
 from dragoman_worker.cli import checks
 from dragoman_worker.engines.gpu import Gpu
 from dragoman_worker.engines.machine import Machine
+from dragoman_worker.engines.vllm.patches.table import ChosenPatches
 from dragoman_worker.kafka.rights import TopicRights
 from dragoman_worker.settings import WorkerSettings
 
@@ -71,3 +72,24 @@ def test_a_topic_kept_for_longer_than_unfinished_jobs_is_a_warning(
     found = checks._input(checks._topic(rights, settings()), rights, retention_ms, settings())
     assert (found.name, found.status) == ("topic jobs", status)
     assert words in found.detail
+
+
+@pytest.mark.parametrize(
+    ("found", "status", "words"),
+    [
+        (ChosenPatches(frozenset({"sockets"})), "ok", ["off: sockets"]),
+        (
+            ChosenPatches(frozenset(), {"whole-outputs": "vllm.x:Y.z"}),
+            "warn",
+            ["off: none", "whole-outputs, as this vLLM has no vllm.x:Y.z", "every token"],
+        ),
+    ],
+)
+def test_what_is_changed_in_vllm_is_reported_and_a_missing_name_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, found: ChosenPatches, status: str, words: list[str]
+) -> None:
+    monkeypatch.setattr(checks, "chosen", lambda setting: found)
+    finding = checks._patches(settings(patches="off"))
+    assert finding.status == status
+    for word in words:
+        assert word in finding.detail

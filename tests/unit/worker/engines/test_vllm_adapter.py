@@ -13,7 +13,7 @@ import pytest
 from dragoman_worker.engines.vllm import VllmEngine
 from dragoman_worker.engines.vllm.launch import Built
 from dragoman_worker.engines.vllm.outputs import RequestFailures
-from dragoman_worker.engines.vllm.patches.table import Chosen
+from dragoman_worker.engines.vllm.patches.table import ChosenPatches
 from dragoman_worker.errors import EngineDead, PermanentEngineError, TooLong, TransientEngineError
 from dragoman_worker.ports import Decoding, EngineLimits, GenerationRequest, Message, Prompt
 from dragoman_worker.settings import EngineSettings
@@ -82,7 +82,7 @@ def adapter(
     engine._built = Built(
         client=client,
         version="0.32.0",
-        patches=Chosen(frozenset()),
+        patches=ChosenPatches(frozenset()),
         on_cpu=on_cpu,
         sampling=SimpleNamespace(
             SamplingParams=SimpleNamespace,

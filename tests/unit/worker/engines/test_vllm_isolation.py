@@ -14,7 +14,7 @@ import pytest
 from dragoman_worker.engines.vllm.core_process import exit_reason
 from dragoman_worker.engines.vllm.patches import isolation
 from dragoman_worker.engines.vllm.patches.isolation import extend, guarded, read_report
-from dragoman_worker.engines.vllm.patches.table import ISOLATION, WHOLE_OUTPUTS, Chosen
+from dragoman_worker.engines.vllm.patches.table import ISOLATION, WHOLE_OUTPUTS, ChosenPatches
 
 
 class Core:
@@ -23,7 +23,7 @@ class Core:
         return "vLLM's"
 
 
-CHOSEN = Chosen(frozenset({ISOLATION, WHOLE_OUTPUTS}))
+CHOSEN = ChosenPatches(frozenset({ISOLATION, WHOLE_OUTPUTS}))
 
 
 def test_the_child_s_function_is_replaced_while_building_and_then_restored(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_the_child_s_function_is_restored_after_a_failed_build(tmp_path: Path) -
 
 
 def test_a_vllm_that_cannot_be_isolated_is_left_unchanged(tmp_path: Path) -> None:
-    with guarded(SimpleNamespace, tmp_path / "end.json", Chosen(frozenset())):
+    with guarded(SimpleNamespace, tmp_path / "end.json", ChosenPatches(frozenset())):
         assert not hasattr(SimpleNamespace, "run_engine_core")
 
 

@@ -37,7 +37,7 @@ class Built:
     client: Any
     """vLLM's AsyncLLM."""
     version: str
-    patches: table.Chosen
+    patches: table.ChosenPatches
     on_cpu: bool
     sampling: Any
     """vLLM's module of sampling parameters."""
@@ -120,7 +120,7 @@ class Launch:
             folder=folder,
         )
 
-    def _client(self, vllm: Any, made: Any, report: Path, patches: table.Chosen) -> Any:
+    def _client(self, vllm: Any, made: Any, report: Path, patches: table.ChosenPatches) -> Any:
         context = _import_vllm("vllm.usage.usage_lib").UsageContext.LLM_CLASS
         core_class = _import_vllm("vllm.v1.engine.core").EngineCoreProc
         if self._cancelled.is_set():

@@ -32,7 +32,7 @@ from dragoman_worker.engines.vllm.patches.table import (
     PREFILL_GROUPS,
     WHOLE_OUTPUTS,
     WORKER_START,
-    Chosen,
+    ChosenPatches,
 )
 from dragoman_worker.engines.vllm.patches.whole_outputs import sending_whole
 from dragoman_worker.process.gc_tuning import YOUNG
@@ -60,7 +60,7 @@ class CoreFailure:
 
 @contextmanager
 def guarded(
-    core_class: Any, report: Path, patches: Chosen, prefill_share: float = 0.0
+    core_class: Any, report: Path, patches: ChosenPatches, prefill_share: float = 0.0
 ) -> Iterator[None]:
     """Make engine processes of `core_class` start with `run` and write failures to `report`.
 

@@ -134,7 +134,7 @@ PATCHES: Final[Mapping[str, Patch]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenPatches:
     """The patches that apply to one vLLM."""
 
     names: frozenset[str]
@@ -158,7 +158,7 @@ class Chosen:
             )
 
 
-def chosen(setting: str, names_of: Callable[[str], Names] = installed_names) -> Chosen:
+def chosen(setting: str, names_of: Callable[[str], Names] = installed_names) -> ChosenPatches:
     """Return the patches that apply with `engine.patches` = `setting`, `auto` or `off`.
 
     `names_of` returns what a module of vLLM defines.
@@ -166,4 +166,4 @@ def chosen(setting: str, names_of: Callable[[str], Names] = installed_names) -> 
     wanted = {name: each for name, each in PATCHES.items() if setting == "auto" or each.protects}
     lacking = {name: first_missing(each.names, names_of) for name, each in wanted.items()}
     missing = {name: name_of for name, name_of in lacking.items() if name_of is not None}
-    return Chosen(frozenset(wanted.keys() - missing.keys()), missing)
+    return ChosenPatches(frozenset(wanted.keys() - missing.keys()), missing)
