@@ -38,7 +38,7 @@ from worker_process import Worker, working
 
 from dragoman_producer import TranslationClient
 from dragoman_worker.engines.gpu import Gpus
-from dragoman_worker.tuning.why import NoAnswer, Report, ask
+from dragoman_worker.tuning.why import LimitsReport, NoAnswer, ask
 
 SETTLE_S = 13.0
 """The window is 10 s, and the first sequences take a while to run."""
@@ -79,7 +79,7 @@ class Bench:
         """Wait until the state is steady, run `why` once, and record the named cause."""
         await asyncio.sleep(SETTLE_S)
         try:
-            report: Report = await asyncio.to_thread(ask, f"http://127.0.0.1:{worker.port}")
+            report: LimitsReport = await asyncio.to_thread(ask, f"http://127.0.0.1:{worker.port}")
         except NoAnswer as error:
             named: dict[str, Any] = {"cause": None, "sentence": str(error)}
         else:

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from dragoman_producer.review.page import Finding, Review, Row, pages
+from dragoman_producer.review.page import Review, ReviewRow, RowFinding, pages
 
 HOSTILE: Final = (
     "</script><script>alert(1)</script>",
@@ -32,17 +32,20 @@ HOSTILE: Final = (
     "${policy} $data {{data}}",
 )
 VERDICTS: Final = ("ok", "warn", "fail", "unchecked")
-FINDINGS: Final = (Finding("length", "1.9 times the usual"), Finding("placeholders", "1 missing"))
+FINDINGS: Final = (
+    RowFinding("length", "1.9 times the usual"),
+    RowFinding("placeholders", "1 missing"),
+)
 
 
-def rows(count: int) -> list[Row]:
+def rows(count: int) -> list[ReviewRow]:
     """Return segments with hostile texts among them."""
     made = []
     for number in range(count):
         odd = HOSTILE[number % len(HOSTILE)]
         verdict = VERDICTS[number % 7 % 4]
         made.append(
-            Row(
+            ReviewRow(
                 document=f"guide/chapter-{number % 7}.md",
                 segment=number,
                 place=f"line {3 * number + 1}",

@@ -12,7 +12,7 @@ from dragoman_demo.samples import TARGETS
 from dragoman_producer import TranslationClient, documents
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.review.page import Verdict
-from dragoman_producer.review.rows import Standing
+from dragoman_producer.review.rows import StandingFolder
 from dragoman_producer.review.writing import write_pages
 from dragoman_producer.runs.events import DocumentEnded, Finished, Planned, Progressed
 from dragoman_producer.runs.selecting import MANIFEST, STATE_FOLDER
@@ -67,7 +67,7 @@ async def translate_folder(
 
 def _pages(out: Path) -> list[Path]:
     with closing(Manifest.open(out / STATE_FOLDER / MANIFEST)) as manifest:
-        standing = Standing(manifest, out)
+        standing = StandingFolder(manifest, out)
         verdicts: tuple[Verdict, ...] = get_args(Verdict)
         pages = (write_pages(standing, lang, verdicts, out) for lang in standing.langs)
         return [path for found in pages for path, _ in found]

@@ -23,7 +23,7 @@ from rich.text import Text
 
 from dragoman_connections.terminal import json_line
 from dragoman_demo.folder import FolderReport
-from dragoman_demo.translating import Report, Translated
+from dragoman_demo.translating import DemoReport, SampleOutcome
 
 # Longer lines are hard to read.
 _WIDEST: Final = 96
@@ -84,7 +84,7 @@ class Screen:
 
     # --- results --------------------------------------------------------------------------------
 
-    def translations(self, done: Sequence[Translated]) -> None:
+    def translations(self, done: Sequence[SampleOutcome]) -> None:
         """Print each source text once, with its translations below it."""
         for part, of_part in groupby(done, key=lambda one: one.sample.part):
             self._out.print()
@@ -92,7 +92,7 @@ class Screen:
             for source, of_source in groupby(of_part, key=_source):
                 self._out.print(self._translations_of(source, list(of_source)))
 
-    def summary(self, report: Report) -> None:
+    def summary(self, report: DemoReport) -> None:
         """Print the number of jobs, jobs per second, and failures by reason."""
         self._err.print()
         self._err.print(
@@ -103,7 +103,7 @@ class Screen:
         for reason, count in report.failures.items():
             self.error(f"{count} failed: {reason}")
 
-    def json_lines(self, done: Sequence[Translated]) -> None:
+    def json_lines(self, done: Sequence[SampleOutcome]) -> None:
         """Print one object per line, in the order of the samples."""
         for one in done:
             sample = one.sample
@@ -144,7 +144,7 @@ class Screen:
             members = {"document": each.path, "target_lang": each.target_lang}
             self.data(json_line({**members, "status": each.status, "reason": each.reason}))
 
-    def _translations_of(self, source: tuple[str, str], done: Sequence[Translated]) -> Padding:
+    def _translations_of(self, source: tuple[str, str], done: Sequence[SampleOutcome]) -> Padding:
         table = Table(
             width=min(self._out.width - 2, _WIDEST),
             box=None,
@@ -166,13 +166,13 @@ def _status(status: str) -> Text:
     return Text(status, style="green" if status in {"done", "unchanged"} else "yellow")
 
 
-def _source(one: Translated) -> tuple[str, str]:
+def _source(one: SampleOutcome) -> tuple[str, str]:
     return one.sample.source_lang, one.sample.text
 
 
-def _outcome(one: Translated) -> Text:
+def _outcome(one: SampleOutcome) -> Text:
     return Text(one.text) if one.text is not None else Text(one.error or one.status, style="red")
 
 
-def _took(one: Translated) -> str:
+def _took(one: SampleOutcome) -> str:
     return f"{one.total_ms / 1000:.2f} s" if one.total_ms is not None else ""

@@ -17,7 +17,7 @@ _RESULT_S: Final = 180.0
 
 
 @dataclass(frozen=True, slots=True)
-class Translated:
+class SampleOutcome:
     """Outcome of one sample.
 
     `error` is the reason where `text` is None. `total_ms` counts from the record's timestamp.
@@ -31,10 +31,10 @@ class Translated:
 
 
 @dataclass(frozen=True)
-class Report:
+class DemoReport:
     """Outcomes in the order of the samples; seconds from the first submit to the last result."""
 
-    done: Sequence[Translated]
+    done: Sequence[SampleOutcome]
     seconds: float
 
     @cached_property
@@ -53,15 +53,15 @@ async def translate(
     *,
     bootstrap: str,
     redis_url: str,
-    on_done: Callable[[Translated], None],
-) -> Report:
+    on_done: Callable[[SampleOutcome], None],
+) -> DemoReport:
     """Submit all samples and wait for their results; call `on_done` with each as it arrives.
 
     Raises the client's errors where broker or Redis cannot be reached.
     """
     started = time.monotonic()
 
-    async def follow(sample: Sample, handle: JobHandle) -> Translated:
+    async def follow(sample: Sample, handle: JobHandle) -> SampleOutcome:
         done = await _outcome(sample, handle)
         on_done(done)
         return done
@@ -71,15 +71,15 @@ async def translate(
         jobs = (sample.job for sample in samples)
         handles = [handle async for handle in client.submit_many(jobs)]
         done = await asyncio.gather(*(follow(by_id[handle.job_id], handle) for handle in handles))
-    return Report(done, time.monotonic() - started)
+    return DemoReport(done, time.monotonic() - started)
 
 
-async def _outcome(sample: Sample, handle: JobHandle) -> Translated:
+async def _outcome(sample: Sample, handle: JobHandle) -> SampleOutcome:
     try:
         result = await handle.result(timeout_s=_RESULT_S)
     except ResultTimeout as late:
-        return Translated(sample, str(late.status or "unknown"), None, str(late), None)
+        return SampleOutcome(sample, str(late.status or "unknown"), None, str(late), None)
     texts = [item.text for item in result.translations]
     text = texts[0] if texts else None
     error = f"{result.error.code}: {result.error.message}" if result.error else None
-    return Translated(sample, result.status, text, error, result.timing.total_ms)
+    return SampleOutcome(sample, result.status, text, error, result.timing.total_ms)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dragoman_producer.runs.events import Event
-from dragoman_producer.runs.request import IN_FLIGHT, Layout, Reading, Request, Stop, Translation
+from dragoman_producer.runs.request import IN_FLIGHT, Layout, Reading, RunRequest, Stop, Translation
 
 if TYPE_CHECKING:
     from dragoman_producer.runs.running import Client
@@ -71,7 +71,7 @@ async def translate(
         raise TypeError(f"to: give a list of languages, such as [{to!r}]")
     if not to:
         raise ValueError("to: give at least one language")
-    request = Request(
+    request = RunRequest(
         paths=tuple(Path(path) for path in paths),
         to=tuple(dict.fromkeys(normalise(lang) for lang in to)),
         out=Path(out),

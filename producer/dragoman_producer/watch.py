@@ -32,7 +32,7 @@ _KEYS_PER_READ: Final = 500
 _PAUSE_AFTER_OUTAGE_S: Final = 0.5
 
 
-class Keys(Protocol):
+class WatchedKeys(Protocol):
     """Keys and events that the watch reads; each method may raise Unreachable and StoreRefused."""
 
     async def read(self, job_ids: Sequence[str]) -> Sequence[JobState | DragomanError | None]:
@@ -91,7 +91,7 @@ class _Waiter:
 class ResultWatch:
     """Waits for results, for all handles of one client; has no tasks until the first wait."""
 
-    def __init__(self, keys: Keys) -> None:
+    def __init__(self, keys: WatchedKeys) -> None:
         self._keys = keys
         self._waiters: dict[str, list[_Waiter]] = {}
         self._due: dict[str, None] = {}

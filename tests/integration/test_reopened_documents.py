@@ -13,7 +13,7 @@ import redis
 from dragoman_connections.settings import DragomanSettings, load_settings
 from dragoman_producer import StoreRefused, TranslationClient, TranslationJob
 from dragoman_producer.operations import replay
-from dragoman_producer.operations.dead_letters import DeadLetter, DeadLetterFilter
+from dragoman_producer.operations.dead_letters import DeadLetterFilter, ReadDeadLetter
 from dragoman_producer.operations.replay import ReplayOptions, replay_dead_letters
 from dragoman_producer.publisher import Publisher
 from dragoman_schemas import names, scripts
@@ -35,7 +35,7 @@ def a_page(number: int) -> TranslationJob:
     )
 
 
-def a_dead_letter(number: int) -> DeadLetter:
+def a_dead_letter(number: int) -> ReadDeadLetter:
     headers = {
         names.HEADER_ORIGINAL_TOPIC: "dragoman.jobs",
         names.HEADER_ORIGINAL_PARTITION: "0",
@@ -45,7 +45,7 @@ def a_dead_letter(number: int) -> DeadLetter:
     }
     value = json.dumps(a_page(number).model_dump(mode="json", exclude_none=True)).encode()
     encoded = tuple((name, text.encode()) for name, text in headers.items())
-    return DeadLetter(0, number, 0, f"book.{number}".encode(), value, encoded)
+    return ReadDeadLetter(0, number, 0, f"book.{number}".encode(), value, encoded)
 
 
 def settings_for(url: str, **options: Any) -> DragomanSettings:
@@ -83,7 +83,7 @@ def cancelled(admin: redis.Redis, when: str = "before") -> None:
 def replayed(monkeypatch: pytest.MonkeyPatch, settings: DragomanSettings) -> asyncio.Task[Any]:
     """Replay four dead letters of the document, without a broker."""
 
-    async def dead_letters(*_: object) -> AsyncIterator[DeadLetter]:
+    async def dead_letters(*_: object) -> AsyncIterator[ReadDeadLetter]:
         for number in range(4):
             yield a_dead_letter(number)
 

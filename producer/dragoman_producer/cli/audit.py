@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from dragoman_producer.cli import options
-from dragoman_producer.cli.options import Connection
+from dragoman_producer.cli.options import ConnectionOptions
 from dragoman_producer.cli.terminal import (
     FAILURE,
     SUCCESS,
@@ -43,7 +43,7 @@ def audit(
     Reads the topics, Redis and the dead letters, and changes nothing. Exit status 1: a record is
     lost, stuck, deleted unread or without its dead letter, or a topic is missing.
     """
-    connection = Connection(config, kafka, redis)
+    connection = ConnectionOptions(config, kafka, redis)
     reported = 0
 
     def broken(one: Broken) -> None:

@@ -22,7 +22,7 @@ from dragoman_producer.cli.terminal import (
 
 if TYPE_CHECKING:
     from dragoman_producer.runs.links import Links
-    from dragoman_producer.runs.request import Request
+    from dragoman_producer.runs.request import RunRequest
 
 
 def check_links(
@@ -49,9 +49,9 @@ def check_links(
     run(_checked(request, as_json=as_json))
 
 
-def _request(source: Path, out: Path, lang: str, site: str | None) -> Request:
+def _request(source: Path, out: Path, lang: str, site: str | None) -> RunRequest:
     from dragoman_producer.runs.options import Unusable, site_of  # keeps --help fast
-    from dragoman_producer.runs.request import Reading, Request
+    from dragoman_producer.runs.request import Reading, RunRequest
 
     try:
         reading = Reading(site=site_of(site))
@@ -60,7 +60,7 @@ def _request(source: Path, out: Path, lang: str, site: str | None) -> Request:
     for each in (source, out):
         if not each.exists():
             raise _usage_error(f"{plain(each)}: there is no such file or folder")
-    return Request((source,), (lang,), out, reading=reading)
+    return RunRequest((source,), (lang,), out, reading=reading)
 
 
 def _usage_error(why: str) -> typer.Exit:
@@ -68,7 +68,7 @@ def _usage_error(why: str) -> typer.Exit:
     return typer.Exit(USAGE_ERROR)
 
 
-async def _checked(request: Request, *, as_json: bool) -> int:
+async def _checked(request: RunRequest, *, as_json: bool) -> int:
     from dragoman_producer.runs.links import checked  # keeps --help fast
 
     pages, links = await checked(request)

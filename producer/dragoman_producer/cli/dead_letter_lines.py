@@ -16,13 +16,13 @@ from dragoman_producer.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from dragoman_producer.operations.dead_letters import DeadLetter
+    from dragoman_producer.operations.dead_letters import ReadDeadLetter
     from dragoman_producer.operations.replay import Judged, ReplayTotals
 
 _NONE: Final = "-"
 
 
-def _fields(dead_letter: DeadLetter) -> dict[str, Any]:
+def _fields(dead_letter: ReadDeadLetter) -> dict[str, Any]:
     from dragoman_schemas import names
     from dragoman_schemas.wire import rfc3339
 
@@ -38,7 +38,7 @@ def _fields(dead_letter: DeadLetter) -> dict[str, Any]:
     }
 
 
-def _headers(dead_letter: DeadLetter) -> dict[str, Any]:
+def _headers(dead_letter: ReadDeadLetter) -> dict[str, Any]:
     return {
         "key": None if dead_letter.key is None else dead_letter.key.decode(errors="replace"),
         "headers": [
@@ -47,7 +47,7 @@ def _headers(dead_letter: DeadLetter) -> dict[str, Any]:
     }
 
 
-def _value(dead_letter: DeadLetter) -> dict[str, Any]:
+def _value(dead_letter: ReadDeadLetter) -> dict[str, Any]:
     if dead_letter.value is None:
         return {"value": None}
     try:
@@ -56,20 +56,22 @@ def _value(dead_letter: DeadLetter) -> dict[str, Any]:
         return {"value_base64": base64.b64encode(dead_letter.value).decode()}
 
 
-def print_as_json(dead_letter: DeadLetter, *, headers: bool = False, value: bool = False) -> None:
+def print_as_json(
+    dead_letter: ReadDeadLetter, *, headers: bool = False, value: bool = False
+) -> None:
     """Print one object: the fields and, if requested, the headers and the original value."""
     more = _headers(dead_letter) if headers else {}
     print_json(_fields(dead_letter) | more | (_value(dead_letter) if value else {}))
 
 
-def print_as_line(dead_letter: DeadLetter) -> None:
+def print_as_line(dead_letter: ReadDeadLetter) -> None:
     """Print time, code, job id, place and message, separated by tabs."""
     fields = _fields(dead_letter)
     columns = ("at", "code", "job_id", "origin", "message")
     print_line("\t".join(plain(fields[name] or _NONE) for name in columns))
 
 
-def print_block(dead_letter: DeadLetter, *, value: bool) -> None:
+def print_block(dead_letter: ReadDeadLetter, *, value: bool) -> None:
     """Print one line per field and per header, then an empty line."""
     fields = _fields(dead_letter) | {"key": _headers(dead_letter)["key"]}
     for name, content in fields.items():

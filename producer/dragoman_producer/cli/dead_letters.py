@@ -16,7 +16,7 @@ from dragoman_producer.cli.dead_letter_lines import (
     report_judged,
     report_totals,
 )
-from dragoman_producer.cli.options import Connection
+from dragoman_producer.cli.options import ConnectionOptions
 from dragoman_producer.cli.terminal import (
     FAILURE,
     PARTIAL,
@@ -28,7 +28,7 @@ from dragoman_producer.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from dragoman_producer.operations.dead_letters import DeadLetter, DeadLetterFilter
+    from dragoman_producer.operations.dead_letters import DeadLetterFilter, ReadDeadLetter
     from dragoman_producer.operations.replay import Judged
 
 Codes = Annotated[
@@ -66,7 +66,7 @@ def list_dead_letters(
     """List dead letters: time, error code, job id, place, message."""
     wanted = _filter(codes, ids, since, until)
     print_dead_letter = print_as_json if as_json else print_as_line
-    connection = Connection(config, kafka, redis)
+    connection = ConnectionOptions(config, kafka, redis)
 
     async def work() -> int:
         await _each_dead_letter(connection, wanted, print_dead_letter, limit)
@@ -90,10 +90,10 @@ def show(
 ) -> None:
     """Print all fields and headers of dead letters."""
     wanted = _filter(None, names, None, None)
-    connection = Connection(config, kafka, redis)
+    connection = ConnectionOptions(config, kafka, redis)
     found: set[str | None] = set()
 
-    def print_dead_letter(dead_letter: DeadLetter) -> None:
+    def print_dead_letter(dead_letter: ReadDeadLetter) -> None:
         found.add(wanted.name_of(dead_letter))
         if as_json:
             print_as_json(dead_letter, headers=True, value=value)
@@ -143,7 +143,7 @@ def replay(
         raise _invalid("replay", "give either ID... or --all")
     wanted = _filter(codes, names, since, until)
     rate_hz = _rate(rate)
-    connection = Connection(config, kafka, redis)
+    connection = ConnectionOptions(config, kafka, redis)
     published = 0
 
     def report(judged: Judged) -> None:
@@ -211,9 +211,9 @@ def _invalid(what: str, why: str) -> typer.Exit:
 
 
 async def _each_dead_letter(
-    connection: Connection,
+    connection: ConnectionOptions,
     wanted: DeadLetterFilter,
-    print_dead_letter: Callable[[DeadLetter], None],
+    print_dead_letter: Callable[[ReadDeadLetter], None],
     limit: int | None,
 ) -> None:
     """Print each selected dead letter once, although a crash may have written it twice."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dragoman_producer.cli import options
-from dragoman_producer.cli.options import Connection
+from dragoman_producer.cli.options import ConnectionOptions
 from dragoman_producer.cli.terminal import (
     FAILURE,
     SUCCESS,
@@ -25,7 +25,7 @@ from dragoman_producer.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from dragoman_producer.operations.glossaries import GlossaryStore, Stored, Written
+    from dragoman_producer.operations.glossaries import GlossaryStore, ReadGlossary, Written
     from dragoman_producer.operations.glossary_draft import Draft
     from dragoman_schemas.glossaries import GlossaryEntry, GlossaryMeta
 
@@ -89,7 +89,7 @@ def add(
         _report(name, draft, terms, written, as_json=as_json)
         return SUCCESS
 
-    _with_store(work, Connection(config, kafka, redis))
+    _with_store(work, ConnectionOptions(config, kafka, redis))
 
 
 def list_glossaries(
@@ -116,7 +116,7 @@ def list_glossaries(
                 _print_meta(name, stored.meta, as_json=as_json)
         return status
 
-    _with_store(work, Connection(config, kafka, redis))
+    _with_store(work, ConnectionOptions(config, kafka, redis))
 
 
 def show(
@@ -148,7 +148,7 @@ def show(
                 _print_entry(tag, entry, as_json=as_json)
         return SUCCESS
 
-    _with_store(work, Connection(config, kafka, redis))
+    _with_store(work, ConnectionOptions(config, kafka, redis))
 
 
 def remove(
@@ -171,10 +171,12 @@ def remove(
             print_line(f"{name}\tremoved")
         return SUCCESS
 
-    _with_store(work, Connection(config, kafka, redis))
+    _with_store(work, ConnectionOptions(config, kafka, redis))
 
 
-def _with_store(work: Callable[[GlossaryStore], Awaitable[int]], connection: Connection) -> None:
+def _with_store(
+    work: Callable[[GlossaryStore], Awaitable[int]], connection: ConnectionOptions
+) -> None:
     async def session() -> int:
         from dragoman_producer.operations.glossaries import GlossaryStore  # keeps --help fast
 
@@ -187,7 +189,7 @@ def _with_store(work: Callable[[GlossaryStore], Awaitable[int]], connection: Con
     run(session())
 
 
-async def _merge(store: GlossaryStore, stored: Stored | None, draft: Draft) -> _Merged | None:
+async def _merge(store: GlossaryStore, stored: ReadGlossary | None, draft: Draft) -> _Merged | None:
     """Return the stored terms with those of the draft; None if nothing is stored."""
     from dragoman_producer.operations.glossaries import GlossaryError, merged
 

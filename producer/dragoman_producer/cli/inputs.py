@@ -20,7 +20,7 @@ class InvalidInput(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class JobDefaults:
     """Values of the options, for jobs that lack them."""
 
     to: str | None
@@ -38,13 +38,13 @@ class Wanted:
         return {name: value for name, value in added.items() if value is not None} | given
 
 
-def job_of_text(text: str, wanted: Wanted) -> TranslationJob:
+def job_of_text(text: str, wanted: JobDefaults) -> TranslationJob:
     """Return a job with one item. Raises InvalidInput."""
     return _by_options(wanted.fill({"text": text}))
 
 
 def jobs_of_lines(
-    lines: Iterable[str], wanted: Wanted, refuse: Callable[[int, str], None]
+    lines: Iterable[str], wanted: JobDefaults, refuse: Callable[[int, str], None]
 ) -> list[TranslationJob]:
     """Return jobs with one item per line, each with as many lines as fit.
 
@@ -74,7 +74,7 @@ def jobs_of_lines(
 
 
 def jobs_of_file(
-    path: Path, wanted: Wanted, refuse: Callable[[int, str], None]
+    path: Path, wanted: JobDefaults, refuse: Callable[[int, str], None]
 ) -> Iterator[TranslationJob]:
     """Yield the jobs of a JSONL file, line by line; call ``refuse`` with each invalid line."""
     with path.open("rb") as file:

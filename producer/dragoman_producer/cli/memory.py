@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman_producer.cli import options
-from dragoman_producer.cli.options import Connection
+from dragoman_producer.cli.options import ConnectionOptions
 from dragoman_producer.cli.terminal import (
     FAILURE,
     PARTIAL,
@@ -30,7 +30,7 @@ Source = Annotated[str | None, typer.Option("--from", metavar="LANG", help="Sour
 To = Annotated[str | None, typer.Option("--to", metavar="LANG", help="Target language.")]
 
 
-class Format(StrEnum):
+class ExportFormat(StrEnum):
     """Formats of an export."""
 
     JSONL = "jsonl"
@@ -69,12 +69,12 @@ def show(
         _print_tier("approved", await store.approved(), as_json=as_json)
         return SUCCESS
 
-    with_store(work, Connection(config, kafka, redis))
+    with_store(work, ConnectionOptions(config, kafka, redis))
 
 
 def export(
     *,
-    form: Annotated[Format | None, typer.Option("--format", help="Default: jsonl.")] = None,
+    form: Annotated[ExportFormat | None, typer.Option("--format", help="Default: jsonl.")] = None,
     source: Source = None,
     to: To = None,
     as_json: options.AsJson = False,
@@ -87,13 +87,13 @@ def export(
     Exit status 3: entries that the format cannot hold, or that are unreadable, were left out.
     """
     wanted = _languages(source, to)
-    if as_json and form not in {None, Format.JSONL}:
+    if as_json and form not in {None, ExportFormat.JSONL}:
         raise _refused("export", "--json prints jsonl; give either --json or --format")
 
     async def work(store: MemoryStore) -> int:
         from dragoman_producer.operations.memory_export import writer_of  # keeps --help fast
 
-        writer = writer_of(form or Format.JSONL, print_line)
+        writer = writer_of(form or ExportFormat.JSONL, print_line)
         unreadable = 0
         async for entry in store.entries():
             if entry is None:
@@ -110,7 +110,7 @@ def export(
             print_note(f"dragoman memory export: {unreadable:,} entries are unreadable")
         return PARTIAL if writer.left_out or unreadable else SUCCESS
 
-    with_store(work, Connection(config, kafka, redis))
+    with_store(work, ConnectionOptions(config, kafka, redis))
 
 
 def clear(
@@ -141,7 +141,7 @@ def clear(
             print_line(f"{tier}\t{count:,} deleted")
         return SUCCESS
 
-    with_store(work, Connection(config, kafka, redis))
+    with_store(work, ConnectionOptions(config, kafka, redis))
 
 
 # --- work -----------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def clear(
 
 def with_store(
     work: Callable[[MemoryStore], Awaitable[int]],
-    connection: Connection,
+    connection: ConnectionOptions,
     interrupted: Callable[[], str] = lambda: "",
 ) -> None:
     """Run a command's work and exit with its status; keys that are not hashes are reported."""

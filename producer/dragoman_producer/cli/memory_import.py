@@ -13,7 +13,7 @@ import typer
 
 from dragoman_producer.cli import options
 from dragoman_producer.cli.memory import Source, To, with_store
-from dragoman_producer.cli.options import Connection
+from dragoman_producer.cli.options import ConnectionOptions
 from dragoman_producer.cli.terminal import (
     FAILURE,
     PARTIAL,
@@ -29,8 +29,8 @@ from dragoman_producer.cli.terminal import (
 
 if TYPE_CHECKING:
     from dragoman_producer.operations.glossary_files import Languages
-    from dragoman_producer.operations.memory import MemoryStore, Outcome, Seen
-    from dragoman_producer.operations.memory_files import Refused, Row
+    from dragoman_producer.operations.memory import EarlierRows, MemoryStore, Outcome
+    from dragoman_producer.operations.memory_files import MemoryRow, RefusedLine
     from dragoman_schemas.approved import ApprovedTranslation
 
 _MOST_LISTED: Final = 20
@@ -49,7 +49,7 @@ class _Import:
     rows: int = 0
     complete: bool = True
 
-    def problem(self, refused: Refused, earlier: tuple[Path, int] | None = None) -> None:
+    def problem(self, refused: RefusedLine, earlier: tuple[Path, int] | None = None) -> None:
         """Count a row that was not imported, and print the first ones of its kind."""
         from dragoman_producer.operations.memory_files import KINDS  # keeps --help fast
 
@@ -125,16 +125,16 @@ def import_files(
         stored = sum(state.stored().values())
         return f"; imported so far: {stored:,} (repeating the command is safe)"
 
-    with_store(work, Connection(config, kafka, redis), interrupted)
+    with_store(work, ConnectionOptions(config, kafka, redis), interrupted)
 
 
 async def _import_all(
     store: MemoryStore, files: list[Path], languages: Languages, state: _Import
 ) -> None:
-    from dragoman_producer.operations.memory import Seen  # keeps --help fast
+    from dragoman_producer.operations.memory import EarlierRows  # keeps --help fast
     from dragoman_producer.operations.text_files import InvalidFile
 
-    with closing(Seen()) as seen, meter() as progress:
+    with closing(EarlierRows()) as seen, meter() as progress:
         for path in files:
             try:
                 batches = _batches(path, languages, seen, state)
@@ -146,18 +146,20 @@ async def _import_all(
                 state.complete = False
 
 
-def _next(batches: Iterator[list[Row]]) -> list[Row] | None:
+def _next(batches: Iterator[list[MemoryRow]]) -> list[MemoryRow] | None:
     with interruptible():
         return next(batches, None)
 
 
-def _batches(path: Path, languages: Languages, seen: Seen, state: _Import) -> Iterator[list[Row]]:
+def _batches(
+    path: Path, languages: Languages, seen: EarlierRows, state: _Import
+) -> Iterator[list[MemoryRow]]:
     """Yield the rows to store as the file is read. Raises InvalidFile after those before."""
     from dragoman_producer.operations.memory import BATCH  # keeps --help fast
     from dragoman_producer.operations.memory_files import read_memory
     from dragoman_producer.operations.text_files import InvalidFile
 
-    batch: list[Row] = []
+    batch: list[MemoryRow] = []
     before, characters = state.rows, 0
     invalid: InvalidFile | None = None
     try:
@@ -178,24 +180,24 @@ def _batches(path: Path, languages: Languages, seen: Seen, state: _Import) -> It
         raise invalid
 
 
-def _new(row: Row | Refused, seen: Seen, state: _Import) -> Row | None:
+def _new(row: MemoryRow | RefusedLine, seen: EarlierRows, state: _Import) -> MemoryRow | None:
     """Return the row if it is to be stored; report why not."""
-    from dragoman_producer.operations.memory_files import Refused  # keeps --help fast
+    from dragoman_producer.operations.memory_files import RefusedLine  # keeps --help fast
 
-    if isinstance(row, Refused):
+    if isinstance(row, RefusedLine):
         state.problem(row)
         return None
     if (found := seen.judge(row)) is None:
         return row
     kind, path, line = found
-    state.problem(Refused(row.path, row.line, kind), (path, line))
+    state.problem(RefusedLine(row.path, row.line, kind), (path, line))
     return None
 
 
-async def _store(store: MemoryStore, batch: list[Row], state: _Import) -> None:
+async def _store(store: MemoryStore, batch: list[MemoryRow], state: _Import) -> None:
     """Store a batch and count what became of it. Raises StoreRefused and StoreUnreachable."""
     from dragoman_producer.operations.memory import Outcome  # keeps --help fast
-    from dragoman_producer.operations.memory_files import KEY, Refused
+    from dragoman_producer.operations.memory_files import KEY, RefusedLine
 
     if not batch:
         return
@@ -203,7 +205,7 @@ async def _store(store: MemoryStore, batch: list[Row], state: _Import) -> None:
     state.outcomes.update(added.outcomes)
     for row, outcome in zip(batch, added.outcomes, strict=True):
         if outcome is Outcome.BROKEN_KEY:
-            state.problem(Refused(row.path, row.line, KEY))
+            state.problem(RefusedLine(row.path, row.line, KEY))
     if added.error is not None:
         raise added.error
 

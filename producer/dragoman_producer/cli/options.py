@@ -38,7 +38,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per 
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class ConnectionOptions:
     """Sources of a command's settings: file, environment, then these options."""
 
     config: Path | None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from dragoman_producer.cli import options
-from dragoman_producer.cli.options import Connection
+from dragoman_producer.cli.options import ConnectionOptions
 from dragoman_producer.cli.terminal import (
     FAILURE,
     PARTIAL,
@@ -78,7 +78,7 @@ def result(
         return show(found, as_json=as_json, check=check)
 
     async def work() -> int:
-        connection = Connection(config, kafka, redis)
+        connection = ConnectionOptions(config, kafka, redis)
         status = await _each(job_ids, one, report, connection, as_json=as_json)
         if check and not as_json and totals.jobs > 1:
             for line in totals.lines():
@@ -108,7 +108,7 @@ def status(
         _print_status(job_id, found or _UNKNOWN, as_json=as_json)
         return SUCCESS
 
-    run(_each(job_ids, one, report, Connection(config, kafka, redis), as_json=as_json))
+    run(_each(job_ids, one, report, ConnectionOptions(config, kafka, redis), as_json=as_json))
 
 
 def cancel(
@@ -127,7 +127,7 @@ def cancel(
         print_note("dragoman cancel: give either ID... or --document ID")
         raise typer.Exit(USAGE_ERROR)
     if document_id is not None:
-        run(_cancel_document(document_id, Connection(config, kafka, redis), as_json=as_json))
+        run(_cancel_document(document_id, ConnectionOptions(config, kafka, redis), as_json=as_json))
 
     async def one(handle: JobHandle) -> tuple[JobStatus | None, JobStatus]:
         return await handle.status(), await handle.cancel()
@@ -139,7 +139,7 @@ def cancel(
             print_note(f"job {job_id} was unknown; if it is submitted later, it will not run")
         return SUCCESS if now in {"cancelled", "running"} else PARTIAL
 
-    run(_each(job_ids or [], one, report, Connection(config, kafka, redis), as_json=as_json))
+    run(_each(job_ids or [], one, report, ConnectionOptions(config, kafka, redis), as_json=as_json))
 
 
 def show(found: TranslationResult, *, as_json: bool, check: bool = False) -> int:
@@ -205,7 +205,7 @@ async def _each(
     job_ids: list[str],
     one: Callable[[JobHandle], Awaitable[Found]],
     report: Callable[[str, Found], int],
-    connection: Connection,
+    connection: ConnectionOptions,
     *,
     as_json: bool,
 ) -> int:
@@ -243,7 +243,9 @@ async def _each(
     return max(statuses)
 
 
-async def _cancel_document(document_id: str, connection: Connection, *, as_json: bool) -> int:
+async def _cancel_document(
+    document_id: str, connection: ConnectionOptions, *, as_json: bool
+) -> int:
     from dragoman_producer.client import TranslationClient  # keeps --help fast
 
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 from dragoman_producer.cli import options, review_apply, review_export
-from dragoman_producer.cli.options import Connection
+from dragoman_producer.cli.options import ConnectionOptions
 from dragoman_producer.cli.review_apply import refused
 from dragoman_producer.cli.terminal import (
     FAILURE,
@@ -24,7 +24,7 @@ from dragoman_producer.cli.terminal import (
 if TYPE_CHECKING:
     from dragoman_producer.manifest.database import Manifest
     from dragoman_producer.review.page import Verdict
-    from dragoman_producer.review.rows import Standing
+    from dragoman_producer.review.rows import StandingFolder
 
 
 def review(
@@ -77,7 +77,7 @@ def review(
             raise typer.Exit(_show(manifest, folder, given, last_run=last_run, as_json=as_json))
         status, entries = review_apply.apply_files(manifest, folder, apply, as_json=as_json)
     if entries and remember:
-        settings = Connection(config, kafka, redis).settings()
+        settings = ConnectionOptions(config, kafka, redis).settings()
         run(review_apply.stored(entries, settings, status))
     elif entries:
         print_note(
@@ -115,10 +115,10 @@ def _show(
     last_run: bool,
     as_json: bool,
 ) -> int:
-    from dragoman_producer.review.rows import Standing
+    from dragoman_producer.review.rows import StandingFolder
 
     to, only, export = given
-    standing = Standing(manifest, folder, last_run=last_run)
+    standing = StandingFolder(manifest, folder, last_run=last_run)
     langs, verdicts = _langs(standing, to), _verdicts(only)
     if export is not None:
         if len(langs) != 1:
@@ -131,7 +131,7 @@ def _show(
     return SUCCESS if langs else FAILURE
 
 
-def _langs(standing: Standing, to: str | None) -> list[str]:
+def _langs(standing: StandingFolder, to: str | None) -> list[str]:
     wanted = options.language("dragoman review", "--to", to)
     found = [lang for lang in standing.langs if wanted in {None, lang}]
     if not found and wanted is not None:
@@ -153,7 +153,12 @@ def _verdicts(only: str | None) -> tuple[Verdict, ...]:
 
 
 def _write_pages(
-    standing: Standing, lang: str, verdicts: tuple[Verdict, ...], folder: Path, *, as_json: bool
+    standing: StandingFolder,
+    lang: str,
+    verdicts: tuple[Verdict, ...],
+    folder: Path,
+    *,
+    as_json: bool,
 ) -> None:
     from dragoman_producer.review.writing import write_pages
 

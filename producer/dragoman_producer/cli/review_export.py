@@ -11,7 +11,7 @@ from dragoman_producer.cli.terminal import PARTIAL, SUCCESS, print_json, print_l
 
 if TYPE_CHECKING:
     from dragoman_producer.review.page import Verdict
-    from dragoman_producer.review.rows import Standing
+    from dragoman_producer.review.rows import StandingFolder
 
 _TMX: Final = ".tmx"
 _SUFFIXES: Final = (".xlf", ".xliff", _TMX)
@@ -24,7 +24,7 @@ def check(path: Path) -> None:
 
 
 def write(
-    standing: Standing,
+    standing: StandingFolder,
     lang: str,
     verdicts: tuple[Verdict, ...],
     paths: tuple[Path, Path],
@@ -61,7 +61,7 @@ def write(
 
 
 def _xliff(
-    standing: Standing, lang: str, verdicts: tuple[Verdict, ...], paths: tuple[Path, Path]
+    standing: StandingFolder, lang: str, verdicts: tuple[Verdict, ...], paths: tuple[Path, Path]
 ) -> tuple[int, int]:
     from dragoman_producer.review import xliff
     from dragoman_producer.review.coded import coded
@@ -75,7 +75,7 @@ def _xliff(
 
 
 def _tmx(
-    standing: Standing, lang: str, verdicts: tuple[Verdict, ...], paths: tuple[Path, Path]
+    standing: StandingFolder, lang: str, verdicts: tuple[Verdict, ...], paths: tuple[Path, Path]
 ) -> tuple[int, int]:
     from dragoman_producer.review.writing import review_of, write_tmx
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman_producer.cli import options
-from dragoman_producer.cli.options import Connection
+from dragoman_producer.cli.options import ConnectionOptions
 from dragoman_producer.cli.terminal import (
     FAILURE,
     PARTIAL,
@@ -28,7 +28,7 @@ from dragoman_producer.cli.terminal import (
 
 if TYPE_CHECKING:
     from dragoman_connections.settings import DragomanSettings
-    from dragoman_producer.cli.inputs import Wanted
+    from dragoman_producer.cli.inputs import JobDefaults
     from dragoman_producer.handle import JobHandle
     from dragoman_schemas.jobs import TranslationJob
 
@@ -96,9 +96,9 @@ def submit(
 
     Every line of FILE.jsonl is a job; --to and --from apply to jobs without a language.
     """
-    from dragoman_producer.cli.inputs import InvalidInput, Wanted  # keeps --help fast
+    from dragoman_producer.cli.inputs import InvalidInput, JobDefaults  # keeps --help fast
 
-    wanted = Wanted(to, source, job_id)
+    wanted = JobDefaults(to, source, job_id)
     texts = {"TEXT": what, "--to": to, "--from": source, "--id": job_id}
     for name, text in texts.items():
         if text is not None and not (name == "TEXT" and text.endswith(".jsonl")):
@@ -112,12 +112,12 @@ def submit(
     submission = _Submission(found, resubmit, wait, as_json)
 
     async def work() -> int:
-        return await _publish(submission, Connection(config, kafka, redis).settings())
+        return await _publish(submission, ConnectionOptions(config, kafka, redis).settings())
 
     run(work(), submission.report)
 
 
-def _source(what: str, wanted: Wanted, *, lines: bool) -> _Source:
+def _source(what: str, wanted: JobDefaults, *, lines: bool) -> _Source:
     from dragoman_producer.cli import inputs  # keeps --help fast
 
     if what.endswith(".jsonl"):
@@ -140,7 +140,7 @@ def _source(what: str, wanted: Wanted, *, lines: bool) -> _Source:
     return source
 
 
-def _file(path: Path, wanted: Wanted, *, lines: bool) -> _Source:
+def _file(path: Path, wanted: JobDefaults, *, lines: bool) -> _Source:
     from dragoman_producer.cli import inputs  # keeps --help fast
 
     if wanted.job_id is not None:
@@ -159,7 +159,7 @@ def _file(path: Path, wanted: Wanted, *, lines: bool) -> _Source:
     return source
 
 
-def _checkable(wanted: Wanted) -> Wanted:
+def _checkable(wanted: JobDefaults) -> JobDefaults:
     return replace(wanted, to=wanted.to or "en")
 
 

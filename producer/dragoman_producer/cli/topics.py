@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman_producer.cli import options
-from dragoman_producer.cli.options import Connection
+from dragoman_producer.cli.options import ConnectionOptions
 from dragoman_producer.cli.terminal import (
     FAILURE,
     PARTIAL,
@@ -67,7 +67,7 @@ def create(
     async def work() -> int:
         from dragoman_producer.operations import topics  # keeps --help fast
 
-        settings = Connection(config, kafka, redis).settings()
+        settings = ConnectionOptions(config, kafka, redis).settings()
         if retention is not None and retention > settings.redis.live_ttl_s:
             print_note(
                 f"dragoman topics create: --retention {retention} exceeds redis.live_ttl_s "
@@ -95,7 +95,7 @@ def show(
         from dragoman_producer.broker import hidden_topic  # keeps --help fast
         from dragoman_producer.operations import topics
 
-        settings = Connection(config, kafka, redis).settings()
+        settings = ConnectionOptions(config, kafka, redis).settings()
         found = await topics.show_topics(settings)
         if not as_json and found:
             print_line(_row("TOPIC", "PARTITION", "FIRST", "NEXT", "COMMITTED", "LAG"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dragoman_producer.cli import options, translate_stdin
-from dragoman_producer.cli.options import Connection
+from dragoman_producer.cli.options import ConnectionOptions
 from dragoman_producer.cli.terminal import (
     FAILURE,
     USAGE_ERROR,
@@ -23,7 +23,7 @@ from dragoman_producer.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from dragoman_producer.runs.request import Request
+    from dragoman_producer.runs.request import RunRequest
 
 _FORMATS = "Formats"
 _TRANSLATION = "Translation"
@@ -247,7 +247,7 @@ def translate(
     }
     if (why := translate_stdin.refusal(paths, out, given, as_json=as_json)) is not None:
         raise _usage_error(why)
-    connection = Connection(config, kafka, redis)
+    connection = ConnectionOptions(config, kafka, redis)
     if out is None:
         _translate_stdin(given, connection)
     else:
@@ -255,7 +255,7 @@ def translate(
         run(_translated(request, connection, as_json=as_json))
 
 
-def _translate_stdin(given: dict[str, Any], connection: Connection) -> None:
+def _translate_stdin(given: dict[str, Any], connection: ConnectionOptions) -> None:
     with translate_stdin.folders() as (path, out):
         request = _request([path], out, given)
         try:
@@ -267,12 +267,12 @@ def _translate_stdin(given: dict[str, Any], connection: Connection) -> None:
         run(_streamed(request, connection))
 
 
-async def _streamed(request: Request, connection: Connection) -> int:
+async def _streamed(request: RunRequest, connection: ConnectionOptions) -> int:
     status = await _translated(request, connection, streamed=True)
     return translate_stdin.show(request, status)
 
 
-def _request(paths: list[Path], out: Path, given: dict[str, Any]) -> Request:
+def _request(paths: list[Path], out: Path, given: dict[str, Any]) -> RunRequest:
     from dragoman_producer.runs.options import Unusable, request_of  # keeps --help fast
 
     try:
@@ -290,7 +290,11 @@ def _usage_error(why: str) -> typer.Exit:
 
 
 async def _translated(
-    request: Request, connection: Connection, *, as_json: bool = False, streamed: bool = False
+    request: RunRequest,
+    connection: ConnectionOptions,
+    *,
+    as_json: bool = False,
+    streamed: bool = False,
 ) -> int:
     from dragoman_producer.cli.translate_progress import Display
     from dragoman_producer.client import TranslationClient  # keeps --help fast

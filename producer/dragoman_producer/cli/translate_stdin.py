@@ -17,7 +17,7 @@ from dragoman_connections.terminal import escaped
 from dragoman_producer.cli.terminal import FAILURE, flushed
 
 if TYPE_CHECKING:
-    from dragoman_producer.runs.request import Request
+    from dragoman_producer.runs.request import RunRequest
 
 NAME: Final = "stdin"
 """Name of the document in messages."""
@@ -75,7 +75,7 @@ def store(path: Path, source: BinaryIO, format_name: str) -> None:
             stored += file.write(chunk)
 
 
-def show(request: Request, status: int) -> int:
+def show(request: RunRequest, status: int) -> int:
     """Write the output to stdout, if there is one; return the exit status."""
     from dragoman_producer.runs.selecting import output_of  # keeps --help fast
 

@@ -66,7 +66,7 @@ class Broken:
     why: str
 
 
-class DeadLetters:
+class DeadLetterIndex:
     """Dead letters by place and by job, in a temporary database."""
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ class Ledger:
     """
 
     def __init__(
-        self, dead_letters: DeadLetters, *, now_ms: int, broken: Callable[[Broken], None]
+        self, dead_letters: DeadLetterIndex, *, now_ms: int, broken: Callable[[Broken], None]
     ) -> None:
         self._dead_letters = dead_letters
         self._now_ms = now_ms

@@ -21,13 +21,19 @@ from dragoman_connections.settings import DragomanSettings
 from dragoman_producer.operations.accounting import (
     AuditedRecord,
     Broken,
-    DeadLetters,
+    DeadLetterIndex,
     Doubt,
     Ledger,
 )
 from dragoman_producer.operations.dead_letters import dead_letter_of
 from dragoman_producer.operations.job_keys import JobKeys
-from dragoman_producer.operations.reading import Span, TopicReader, count_of, spans_of, topic_reader
+from dragoman_producer.operations.reading import (
+    RecordSpan,
+    TopicReader,
+    count_of,
+    spans_of,
+    topic_reader,
+)
 from dragoman_producer.operations.topics import PartitionState, missing_topics, show_topics
 from dragoman_schemas.wire import Envelope, UnreadableRecord, open_record, replay_of
 
@@ -80,7 +86,7 @@ async def audit(
     states = await show_topics(settings)
     now_ms = time.time_ns() // 1_000_000
     with (
-        closing(DeadLetters()) as dead_letters,
+        closing(DeadLetterIndex()) as dead_letters,
         closing(Ledger(dead_letters, now_ms=now_ms, broken=broken)) as ledger,
     ):
         async with topic_reader(settings) as reader:
@@ -109,7 +115,7 @@ class _Audit:
         self,
         settings: DragomanSettings,
         reader: TopicReader,
-        dead_letters: DeadLetters,
+        dead_letters: DeadLetterIndex,
         ledger: Ledger,
         meter: Meter,
     ) -> None:
@@ -137,7 +143,7 @@ class _Audit:
             for doubt, key in zip(doubts, keys, strict=True):
                 self._ledger.settle(doubt, key)
 
-    async def _read_all_dead_letters(self, spans: Sequence[Span]) -> None:
+    async def _read_all_dead_letters(self, spans: Sequence[RecordSpan]) -> None:
         """Read all dead letters, and find the time since when none has been deleted."""
         firsts = await self._read_dead_letters(spans)
         trimmed = {span.partition for span in spans if span.first}
@@ -146,7 +152,7 @@ class _Audit:
             since_ms = max(firsts.get(partition, now_ms) for partition in trimmed)
             self._dead_letters.complete_since_ms = since_ms
 
-    async def _read_dead_letters(self, spans: Sequence[Span]) -> dict[int, int]:
+    async def _read_dead_letters(self, spans: Sequence[RecordSpan]) -> dict[int, int]:
         """Note all dead letters; return the time of the first one per partition."""
         firsts: dict[int, int] = {}
         done, total = 0, count_of(spans)
@@ -161,7 +167,9 @@ class _Audit:
             self._meter(_DEAD_LETTERS, done, total)
         return firsts
 
-    async def _account(self, spans: Sequence[Span], committed: dict[tuple[str, int], int]) -> None:
+    async def _account(
+        self, spans: Sequence[RecordSpan], committed: dict[tuple[str, int], int]
+    ) -> None:
         done, total = 0, count_of(spans)
         async for batch in self._reader.read(spans):
             settled_before = committed.get((batch[0].topic, batch[0].partition), 0)
@@ -173,7 +181,7 @@ class _Audit:
             done += len(batch)
             self._meter(_RECORDS, done, total)
 
-    async def _note_newer(self, spans: Sequence[Span]) -> None:
+    async def _note_newer(self, spans: Sequence[RecordSpan]) -> None:
         async for batch in self._reader.read(spans):
             for record in batch:
                 audited = _audited(record, 0)
@@ -221,11 +229,11 @@ def _committed(states: Sequence[PartitionState]) -> dict[tuple[str, int], int]:
     return {(state.topic, state.partition): state.committed or 0 for state in states}
 
 
-def _after(states: Sequence[PartitionState], spans: Sequence[Span]) -> list[Span]:
+def _after(states: Sequence[PartitionState], spans: Sequence[RecordSpan]) -> list[RecordSpan]:
     """Return the parts of the spans that are newer than the states."""
     read = {(state.topic, state.partition): state.next_offset for state in states}
     return [
-        Span(
+        RecordSpan(
             span.topic,
             span.partition,
             max(span.first, read.get((span.topic, span.partition), 0)),

@@ -39,7 +39,7 @@ ADDED_HEADERS: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class DeadLetter:
+class ReadDeadLetter:
     """A record of the dead-letter topic: its place, its time and its content."""
 
     partition: int
@@ -99,7 +99,7 @@ class DeadLetterFilter:
     since_ms: int | None = None
     until_ms: int | None = None
 
-    def wants(self, dead_letter: DeadLetter) -> bool:
+    def wants(self, dead_letter: ReadDeadLetter) -> bool:
         """Return whether the dead letter is selected. Times are those of the dead letters."""
         if self.since_ms is not None and dead_letter.timestamp_ms < self.since_ms:
             return False
@@ -109,7 +109,7 @@ class DeadLetterFilter:
             return False
         return not self.names or self.name_of(dead_letter) is not None
 
-    def name_of(self, dead_letter: DeadLetter) -> str | None:
+    def name_of(self, dead_letter: ReadDeadLetter) -> str | None:
         """Return the name that selects the dead letter; None if no name does."""
         for name in (dead_letter.job_id, dead_letter.origin):
             if name is not None and name in self.names:
@@ -127,7 +127,7 @@ def no_progress(what: str, done: int, total: int) -> None:
 
 async def stream_dead_letters(
     settings: DragomanSettings, wanted: DeadLetterFilter, progress: Progress = no_progress
-) -> AsyncGenerator[DeadLetter, None]:
+) -> AsyncGenerator[ReadDeadLetter, None]:
     """Yield the selected dead letters, in order per partition, with one batch in memory.
 
     Raises BrokerUnreachable and BrokerRefused.
@@ -147,10 +147,10 @@ async def stream_dead_letters(
             progress("dead letters", done, total)
 
 
-def dead_letter_of(record: ConsumerRecord) -> DeadLetter:
+def dead_letter_of(record: ConsumerRecord) -> ReadDeadLetter:
     """Return the dead letter of a record, as far as the record is readable."""
     headers, _ = unmarked(tuple(record.headers))
-    return DeadLetter(
+    return ReadDeadLetter(
         partition=record.partition,
         offset=record.offset,
         timestamp_ms=record.timestamp,

@@ -35,7 +35,7 @@ class GlossaryError(DragomanError):
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class ReadGlossary:
     """A glossary as it was read: `raw` is the field `meta`, byte by byte."""
 
     name: str
@@ -63,17 +63,17 @@ class GlossaryStore:
         """Close every connection."""
         await self._link.close()
 
-    async def read(self, name: str) -> Stored | None:
+    async def read(self, name: str) -> ReadGlossary | None:
         """Return a glossary without its terms, None if there is none. Raises GlossaryError."""
         raw = await self._ask(name, "HGET", self._keys.glossary(name), names.FIELD_META)
         if raw is None:
             return None
         try:
-            return Stored(name, raw, decode_meta(raw))
+            return ReadGlossary(name, raw, decode_meta(raw))
         except UnreadableGlossary as error:
             raise _broken(name, error) from None
 
-    async def terms(self, stored: Stored, tag: str) -> list[GlossaryEntry]:
+    async def terms(self, stored: ReadGlossary, tag: str) -> list[GlossaryEntry]:
         """Return the terms for a target tag that `meta` counts. Raises GlossaryError."""
         key = self._keys.glossary(stored.name)
         raw = await self._ask(stored.name, "HGET", key, names.glossary_terms(tag))
@@ -85,7 +85,7 @@ class GlossaryStore:
     async def replace(
         self,
         name: str,
-        stored: Stored | None,
+        stored: ReadGlossary | None,
         source_lang: str | None,
         terms: Mapping[str, Sequence[GlossaryEntry]],
     ) -> Written:
@@ -131,7 +131,7 @@ class GlossaryStore:
         return self._link.checked(reply)
 
     async def _write(
-        self, name: str, stored: Stored | None, meta: GlossaryMeta, terms: dict[str, bytes]
+        self, name: str, stored: ReadGlossary | None, meta: GlossaryMeta, terms: dict[str, bytes]
     ) -> None:
         arguments = scripts.glossary_args(
             read=stored.raw if stored else None, meta=encode_meta(meta), fields=fields_of(terms)

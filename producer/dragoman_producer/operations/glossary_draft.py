@@ -42,7 +42,7 @@ Place = tuple[Path, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class DraftRemark:
     """A line that was not taken as it is; `earlier` is the line it repeats or contradicts."""
 
     kind: str
@@ -66,7 +66,7 @@ class Draft:
     """A glossary that is being collected."""
 
     source_lang: str | None = None
-    remarks: list[Remark] = field(default_factory=list)
+    remarks: list[DraftRemark] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     """Remarks by kind, listed or not."""
     rows: int = 0
@@ -92,7 +92,7 @@ class Draft:
         self.counts[kind] += 1
         if self.counts[kind] <= MOST_LISTED:
             file, before = (str(earlier[0]), earlier[1]) if earlier else (None, None)
-            self.remarks.append(Remark(kind, str(path), line, before, file))
+            self.remarks.append(DraftRemark(kind, str(path), line, before, file))
 
     def add(self, path: Path, line: int, tag: str, entry: GlossaryEntry) -> None:
         """Add a term with one translation. Raises InvalidFile beyond the limits."""

@@ -14,7 +14,7 @@ from redis.exceptions import RedisError, ResponseError
 from dragoman_connections.settings import DragomanSettings
 from dragoman_producer.errors import StoreRefused
 from dragoman_producer.operations.digests import DIGEST_BYTES, DigestTable
-from dragoman_producer.operations.memory_files import CONFLICT, DUPLICATE, Row
+from dragoman_producer.operations.memory_files import CONFLICT, DUPLICATE, MemoryRow
 from dragoman_producer.redis_link import RedisLink, is_wrong_type
 from dragoman_schemas import names
 from dragoman_schemas.approved import (
@@ -60,7 +60,7 @@ class Added:
     error: StoreRefused | None = None
 
 
-class Seen:
+class EarlierRows:
     """Places of earlier rows, in bounded memory, to find duplicates and conflicts."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Seen:
         """Delete the temporary database."""
         self._table.close()
 
-    def judge(self, row: Row) -> tuple[str, Path, int] | None:
+    def judge(self, row: MemoryRow) -> tuple[str, Path, int] | None:
         """Return the kind of problem and the earlier file and line; None for a text that is new."""
         entry = row.translation
         field = entry.field
@@ -83,7 +83,7 @@ class Seen:
         kind = DUPLICATE if self._table.flags(both) else CONFLICT
         return kind, self._files[place >> _LINE_BITS], place & (1 << _LINE_BITS) - 1
 
-    def _place(self, row: Row) -> int:
+    def _place(self, row: MemoryRow) -> int:
         """Return a number above 0 for the row's file and line; files come one after another."""
         if not self._files or self._files[-1] != row.path:
             self._files.append(row.path)

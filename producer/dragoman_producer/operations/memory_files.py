@@ -48,7 +48,7 @@ KINDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MemoryRow:
     """A line (for TMX, of the unit) with its translation."""
 
     path: Path
@@ -57,7 +57,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedLine:
     """A line (for TMX, of the unit) that is not imported, and the kind of problem."""
 
     path: Path
@@ -67,7 +67,7 @@ class Refused:
     """The problem of this row, where its kind does not name it."""
 
 
-def read_memory(path: Path, languages: Languages) -> Iterator[Row | Refused]:
+def read_memory(path: Path, languages: Languages) -> Iterator[MemoryRow | RefusedLine]:
     """Yield the rows of a file as they are read. Raises InvalidFile for one that is unreadable."""
     suffix = path.suffix.lower()
     if suffix == ".tmx":
@@ -87,10 +87,10 @@ def escaped(text: str) -> str:
 # --- formats --------------------------------------------------------------------------------------
 
 
-def _jsonl(path: Path, languages: Languages) -> Iterator[Row | Refused]:
+def _jsonl(path: Path, languages: Languages) -> Iterator[MemoryRow | RefusedLine]:
     for line, text in numbered_lines(path):
         if not text.strip():
-            yield Refused(path, line, EMPTY)
+            yield RefusedLine(path, line, EMPTY)
             continue
         try:
             members = json.loads(text)
@@ -101,7 +101,7 @@ def _jsonl(path: Path, languages: Languages) -> Iterator[Row | Refused]:
         if isinstance(members, dict) and _has_texts(members):
             yield _row(path, line, members, languages)
         else:
-            yield Refused(path, line, INVALID)
+            yield RefusedLine(path, line, INVALID)
 
 
 def _has_texts(members: Mapping[str, object]) -> bool:
@@ -110,7 +110,7 @@ def _has_texts(members: Mapping[str, object]) -> bool:
     )
 
 
-def _tmx(path: Path, languages: Languages) -> Iterator[Row | Refused]:
+def _tmx(path: Path, languages: Languages) -> Iterator[MemoryRow | RefusedLine]:
     for unit in read_tmx(path):
         source_tag = matching_tag(languages.source or unit.source_lang, unit.texts)
         targets = {} if source_tag is None else _targets(unit, source_tag, languages)
@@ -124,13 +124,13 @@ def _tmx(path: Path, languages: Languages) -> Iterator[Row | Refused]:
             yield _row(path, unit.line, members, languages)
         if unit.problem is not None and (not targets or languages.target is None):
             detail = f"unit {unit.number:,}: {unit.problem}: not imported"
-            yield Refused(path, unit.line, UNIT, detail=detail)
+            yield RefusedLine(path, unit.line, UNIT, detail=detail)
         elif not targets:
             known = source_tag or languages.source or unit.source_lang
-            yield Refused(path, unit.line, INCOMPLETE if known else LANGUAGE)
+            yield RefusedLine(path, unit.line, INCOMPLETE if known else LANGUAGE)
         if unit.repeated is not None and unit.repeated in {source_tag, *targets}:
             detail = f"unit {unit.number:,}: another text in {unit.repeated}: not imported"
-            yield Refused(path, unit.line, UNIT, detail=detail)
+            yield RefusedLine(path, unit.line, UNIT, detail=detail)
 
 
 def _targets(unit: TmxUnit, source_tag: str, languages: Languages) -> dict[str, str]:
@@ -141,11 +141,11 @@ def _targets(unit: TmxUnit, source_tag: str, languages: Languages) -> dict[str, 
     return {} if wanted is None or wanted == source_tag else {wanted: languages.target}
 
 
-def _table(path: Path, suffix: str, languages: Languages) -> Iterator[Row | Refused]:
+def _table(path: Path, suffix: str, languages: Languages) -> Iterator[MemoryRow | RefusedLine]:
     columns: list[str] | None = None
     for line, cells in table_rows(path, suffix):
         if not any(cell.strip() for cell in cells):
-            yield Refused(path, line, EMPTY)
+            yield RefusedLine(path, line, EMPTY)
             continue
         if columns is None:
             columns = _header(cells, languages)
@@ -154,7 +154,7 @@ def _table(path: Path, suffix: str, languages: Languages) -> Iterator[Row | Refu
             columns = ["source", "target", "context"][: max(2, min(3, len(cells)))]
         if len(cells) != len(columns):
             detail = f"{len(cells):,} columns instead of {len(columns)}: not imported"
-            yield Refused(path, line, INVALID, detail=detail)
+            yield RefusedLine(path, line, INVALID, detail=detail)
             continue
         yield from _cells(path, line, dict(zip(columns, cells, strict=True)), languages)
 
@@ -180,7 +180,7 @@ def _header(cells: list[str], languages: Languages) -> list[str] | None:
 
 def _cells(
     path: Path, line: int, cells: Mapping[str, str], languages: Languages
-) -> Iterator[Row | Refused]:
+) -> Iterator[MemoryRow | RefusedLine]:
     if "source" in cells:
         named = "source_lang" in cells or "target_lang" in cells
         texts = {name: _unescaped(cell) if named else cell for name, cell in cells.items()}
@@ -199,7 +199,7 @@ def _cells(
         }
         yield _row(path, line, members, languages)
     if not wanted:
-        yield Refused(path, line, LANGUAGE)
+        yield RefusedLine(path, line, LANGUAGE)
 
 
 def _unescaped(cell: str) -> str:
@@ -219,21 +219,23 @@ def _unescaped(cell: str) -> str:
 
 def _row(
     path: Path, line: int, members: Mapping[str, str | None], languages: Languages
-) -> Row | Refused:
+) -> MemoryRow | RefusedLine:
     source, target = ((members.get(name) or "").strip() for name in ("source", "target"))
     context = members.get("context") or None
     if not source or not target:
-        return Refused(path, line, INCOMPLETE)
+        return RefusedLine(path, line, INCOMPLETE)
     texts = (source, target, context or "")
     if not all(map(is_utf8, texts)):
-        return Refused(path, line, INVALID)
+        return RefusedLine(path, line, INVALID)
     sizes = [len(text.encode()) for text in texts]
     limits = (MAX_TEXT_BYTES, MOST_TARGET_BYTES, MAX_CONTEXT_BYTES)
     if any(size > most for size, most in zip(sizes, limits, strict=True)):
-        return Refused(path, line, TOO_LONG)
+        return RefusedLine(path, line, TOO_LONG)
     given = members.get("source_lang") or languages.source
     target_lang = known_tag(members.get("target_lang") or languages.target or "")
     source_lang = known_tag(given) if given else None
     if target_lang is None or (given and source_lang is None):
-        return Refused(path, line, LANGUAGE)
-    return Row(path, line, ApprovedTranslation(source, target, target_lang, source_lang, context))
+        return RefusedLine(path, line, LANGUAGE)
+    return MemoryRow(
+        path, line, ApprovedTranslation(source, target, target_lang, source_lang, context)
+    )

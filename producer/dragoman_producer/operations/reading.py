@@ -25,7 +25,7 @@ _FETCH_MAX_BYTES: Final = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class RecordSpan:
     """Records of one partition from ``first`` up to ``end``, which is excluded."""
 
     topic: str
@@ -34,16 +34,16 @@ class Span:
     end: int
 
 
-def spans_of(states: Iterable[PartitionState], *topics: str) -> list[Span]:
+def spans_of(states: Iterable[PartitionState], *topics: str) -> list[RecordSpan]:
     """Return all current records of the topics, as one span per partition."""
     return [
-        Span(state.topic, state.partition, state.first_offset, state.next_offset)
+        RecordSpan(state.topic, state.partition, state.first_offset, state.next_offset)
         for state in states
         if state.topic in topics
     ]
 
 
-def count_of(spans: Iterable[Span]) -> int:
+def count_of(spans: Iterable[RecordSpan]) -> int:
     """Count the offsets in the spans: at least the number of records."""
     return sum(max(0, span.end - span.first) for span in spans)
 
@@ -55,14 +55,14 @@ class TopicReader:
         self._consumer = consumer
         self._settings = settings
 
-    async def since(self, spans: Iterable[Span], timestamp_ms: int) -> list[Span]:
+    async def since(self, spans: Iterable[RecordSpan], timestamp_ms: int) -> list[RecordSpan]:
         """Return the spans without the records before the first one of that time."""
         places = {TopicPartition(span.topic, span.partition): span for span in spans}
         if not places:
             return []
         found = await self._consumer.offsets_for_times(dict.fromkeys(places, timestamp_ms))
         return [
-            Span(
+            RecordSpan(
                 span.topic,
                 span.partition,
                 span.end if found.get(place) is None else max(span.first, found[place].offset),
@@ -71,7 +71,7 @@ class TopicReader:
             for place, span in places.items()
         ]
 
-    async def read(self, spans: Sequence[Span]) -> AsyncIterator[Records]:
+    async def read(self, spans: Sequence[RecordSpan]) -> AsyncIterator[Records]:
         """Yield records in batches of one partition each, in offset order; skip deleted offsets.
 
         Raises BrokerUnreachable if no record arrives for three times connect_timeout_s.
@@ -97,7 +97,7 @@ class TopicReader:
                 raise await unreachable(self._settings.kafka, patience_s, "no records arrive")
             await self._drop_finished(left)
 
-    async def _ends(self, spans: Sequence[Span]) -> dict[TopicPartition, int]:
+    async def _ends(self, spans: Sequence[RecordSpan]) -> dict[TopicPartition, int]:
         """Return the offsets to stop at; records of an open transaction are left out."""
         ends = {TopicPartition(s.topic, s.partition): s.end for s in spans if s.first < s.end}
         settled = await self._consumer.end_offsets(list(ends)) if ends else {}

@@ -12,17 +12,17 @@ from typing import Final, cast
 
 from dragoman_connections.settings import DragomanSettings
 from dragoman_producer.operations.dead_letters import (
-    DeadLetter,
     DeadLetterFilter,
     Progress,
+    ReadDeadLetter,
     no_progress,
     stream_dead_letters,
 )
 from dragoman_producer.operations.job_keys import JobKeys
 from dragoman_producer.operations.replay_planner import (
     NO_LOSS,
-    Candidate,
     Replay,
+    ReplayCandidate,
     ReplayPlanner,
     Skip,
 )
@@ -49,7 +49,7 @@ class ReplayOptions:
 class Judged:
     """Outcome of one dead letter: the number of its replay, or why it was skipped."""
 
-    dead_letter: DeadLetter
+    dead_letter: ReadDeadLetter
     number: int | None
     skip: Skip | None
 
@@ -116,7 +116,7 @@ class _Replaying:
         await self._keys.close()
 
     async def replay(
-        self, dead_letters: Sequence[DeadLetter], report: Callable[[Judged], None]
+        self, dead_letters: Sequence[ReadDeadLetter], report: Callable[[Judged], None]
     ) -> None:
         """Decide a batch by one read of its keys, publish, count and report each dead letter."""
         decided = await self._decided(dead_letters)
@@ -137,7 +137,7 @@ class _Replaying:
 
     def _report(
         self,
-        dead_letter: DeadLetter,
+        dead_letter: ReadDeadLetter,
         task: asyncio.Future[int | Skip],
         report: Callable[[Judged], None],
     ) -> None:
@@ -149,16 +149,16 @@ class _Replaying:
             self.totals.skipped[skip] += 1
         report(Judged(dead_letter, outcome if isinstance(outcome, int) else None, skip))
 
-    async def _decided(self, dead_letters: Sequence[DeadLetter]) -> list[Replay | Skip]:
+    async def _decided(self, dead_letters: Sequence[ReadDeadLetter]) -> list[Replay | Skip]:
         examined = [
             self._planner.examine(dead_letter, named=self._wanted.name_of(dead_letter) is not None)
             for dead_letter in dead_letters
         ]
-        candidates = [one for one in examined if isinstance(one, Candidate)]
+        candidates = [one for one in examined if isinstance(one, ReplayCandidate)]
         keys = iter(await self._keys.read([candidate.job_id for candidate in candidates]))
         now = datetime.now(UTC)
         return [
-            self._planner.decide(one, next(keys), now) if isinstance(one, Candidate) else one
+            self._planner.decide(one, next(keys), now) if isinstance(one, ReplayCandidate) else one
             for one in examined
         ]
 
@@ -196,9 +196,9 @@ class _Pace:
 
 
 async def _batches(
-    dead_letters: AsyncIterator[DeadLetter], size: int
-) -> AsyncIterator[list[DeadLetter]]:
-    batch: list[DeadLetter] = []
+    dead_letters: AsyncIterator[ReadDeadLetter], size: int
+) -> AsyncIterator[list[ReadDeadLetter]]:
+    batch: list[ReadDeadLetter] = []
     async for dead_letter in dead_letters:
         batch.append(dead_letter)
         if len(batch) == size:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from dragoman_producer.operations.dead_letters import DeadLetter, Headers
+from dragoman_producer.operations.dead_letters import Headers, ReadDeadLetter
 from dragoman_producer.operations.digests import DigestTable, digest_of
 from dragoman_producer.operations.job_keys import JobKey
 from dragoman_schemas import names
@@ -62,10 +62,10 @@ NO_LOSS: Final = frozenset({Skip.DUPLICATE, Skip.SAME_JOB})
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ReplayCandidate:
     """A dead letter that may be replayed if its job's key allows it."""
 
-    dead_letter: DeadLetter
+    dead_letter: ReadDeadLetter
     topic: str
     job_id: str
     fingerprint: str
@@ -102,7 +102,7 @@ class ReplayPlanner:
         self._places.close()
         self._jobs.close()
 
-    def examine(self, dead_letter: DeadLetter, *, named: bool) -> Candidate | Skip:
+    def examine(self, dead_letter: ReadDeadLetter, *, named: bool) -> ReplayCandidate | Skip:
         """Decide by the dead letter alone. ``named``: it was requested by its id or place."""
         if self._is_seen(dead_letter):
             return Skip.DUPLICATE
@@ -118,13 +118,17 @@ class ReplayPlanner:
         if topic is None or topic not in self._topics:
             return Skip.OTHER_TOPIC if topic else Skip.NO_ORIGIN
         document_id = document_of(envelope.fields)
-        return Candidate(dead_letter, topic, envelope.job_id, envelope.fingerprint, document_id)
+        return ReplayCandidate(
+            dead_letter, topic, envelope.job_id, envelope.fingerprint, document_id
+        )
 
-    def _is_seen(self, dead_letter: DeadLetter) -> bool:
+    def _is_seen(self, dead_letter: ReadDeadLetter) -> bool:
         origin = dead_letter.origin
         return origin is not None and bool(self._places.add(digest_of(origin), _SEEN))
 
-    def decide(self, candidate: Candidate, key: JobKey | None, now: datetime) -> Replay | Skip:
+    def decide(
+        self, candidate: ReplayCandidate, key: JobKey | None, now: datetime
+    ) -> Replay | Skip:
         """Decide by the job's key what to publish.
 
         Without a key the TTL of the job's result is over, and the job runs anew. The replay number
@@ -145,7 +149,7 @@ class ReplayPlanner:
         return _replay(candidate, (key.replays if key else 0) + 1, now)
 
 
-def _replay(candidate: Candidate, number: int, now: datetime) -> Replay:
+def _replay(candidate: ReplayCandidate, number: int, now: datetime) -> Replay:
     dead_letter = candidate.dead_letter
     kept = [pair for pair in dead_letter.original_headers if pair[0] != names.HEADER_REPLAY]
     return Replay(

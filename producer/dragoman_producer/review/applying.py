@@ -14,21 +14,21 @@ from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.review.edits import BadEdits, Edit, Edits
 from dragoman_producer.review.page import digest
-from dragoman_producer.review.rows import Output, Standing, Stored
+from dragoman_producer.review.rows import Output, StandingFolder, StoredText
 from dragoman_producer.runs.edits_kept import agree
 from dragoman_producer.runs.events import DocumentEnded, Event
 from dragoman_producer.runs.extracting import Children
 from dragoman_producer.runs.planning import Target
-from dragoman_producer.runs.report import Report
+from dragoman_producer.runs.report import RunReport
 from dragoman_producer.runs.selecting import REPORT
-from dragoman_producer.runs.writing import Writer
+from dragoman_producer.runs.writing import DocumentWriter
 from dragoman_schemas.approved import ApprovedTranslation
 
 _BLANKS: Final = " \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedEdit:
     """An edit that was not applied, without its text."""
 
     document: str
@@ -44,7 +44,7 @@ class Applied:
     approved: int = 0
     """Translations that a person approved as they are."""
     unchanged: int = 0
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[RefusedEdit] = field(default_factory=list)
     unwritten: list[DocumentEnded] = field(default_factory=list)
     """Documents that hold an edited text and could not be written again."""
     entries: list[ApprovedTranslation] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Applying:
         """Read what the run was. Raises NoRun."""
         self._manifest = manifest
         self._out = out
-        self._standing = Standing(manifest, out)
+        self._standing = StandingFolder(manifest, out)
         self._id = secrets.token_hex(4)
         """In place of the id of a run, so that outputs are seen to lack the edits."""
         self.applied = Applied()
@@ -128,11 +128,11 @@ class Applying:
             )
         return set(changed)
 
-    def _is_applied(self, edit: Edit, stored: Stored, lang: str) -> bool:
+    def _is_applied(self, edit: Edit, stored: StoredText, lang: str) -> bool:
         """Return whether an edit changes something; count it."""
         why = _problem(edit, stored)
         if why is not None:
-            self.applied.refused.append(Refused(edit.document, edit.segment, why))
+            self.applied.refused.append(RefusedEdit(edit.document, edit.segment, why))
             return False
         is_new = edit.text != stored.row.target
         if not is_new and not edit.approved:
@@ -143,7 +143,7 @@ class Applying:
         self.applied.entries.append(self._entry(edit, stored, lang))
         return True
 
-    def _entry(self, edit: Edit, stored: Stored, lang: str) -> ApprovedTranslation:
+    def _entry(self, edit: Edit, stored: StoredText, lang: str) -> ApprovedTranslation:
         return ApprovedTranslation(
             stored.row.source.strip(),
             edit.text.strip(),
@@ -156,7 +156,7 @@ class Applying:
         """Write outputs again, with the options of the runs that wrote them."""
         for run in sorted({each.run for each in outputs}):
             request = self._standing.request_of(run)
-            writer = Writer(request, self._manifest, children, run, self._ended)
+            writer = DocumentWriter(request, self._manifest, children, run, self._ended)
             writer.repeats = False  # a file that has changed since the run is a failure here
             for each in sorted((each.file, each.target) for each in outputs if each.run == run):
                 await writer.write(writer.document(each[0], Target(each[1], lang)))
@@ -168,7 +168,7 @@ class Applying:
     def report(self) -> Path:
         """Write the report of the last run again; return its path. Raises OSError."""
         standing = self._standing
-        report = Report(standing.request, self._manifest, standing.id)
+        report = RunReport(standing.request, self._manifest, standing.id)
         totals = report.totals(standing.targets, 0)
         return report.write({**totals, **_of_the_run(self._out / REPORT)})
 
@@ -179,7 +179,7 @@ def missing(edits: Sequence[Edit], applied: Applied) -> int:
     return len(edits) - known
 
 
-def _fitted(edit: Edit, stored: Stored) -> Edit:
+def _fitted(edit: Edit, stored: StoredText) -> Edit:
     """Return an edit with the blanks at its ends that its source has.
 
     A blank that was typed behind a text is not seen, and some formats cannot hold it.
@@ -191,7 +191,7 @@ def _fitted(edit: Edit, stored: Stored) -> Edit:
     return replace(edit, text=before + text + source[len(source.rstrip(_BLANKS)) :])
 
 
-def _problem(edit: Edit, stored: Stored) -> str | None:
+def _problem(edit: Edit, stored: StoredText) -> str | None:
     if edit.digest != digest(stored.row.source):
         return "its source has changed since the review"
     if not edit.text.strip():

@@ -11,17 +11,19 @@ from typing import Any
 from dragoman_documents.codec import InlineCode
 from dragoman_documents.inline_codes import plain
 from dragoman_producer.manifest import sql
-from dragoman_producer.review.page import Row, Verdict
-from dragoman_producer.review.rows import Standing, Stored
+from dragoman_producer.review.page import ReviewRow, Verdict
+from dragoman_producer.review.rows import StandingFolder, StoredText
 from dragoman_producer.runs.extracting import Children, MissingParser
 from dragoman_producer.runs.paths import loaded
 from dragoman_producer.runs.reading import question
-from dragoman_producer.runs.refusals import Refused
+from dragoman_producer.runs.refusals import DocumentRefused
 
 
-async def coded(standing: Standing, lang: str, verdicts: Collection[Verdict]) -> list[Row]:
+async def coded(
+    standing: StandingFolder, lang: str, verdicts: Collection[Verdict]
+) -> list[ReviewRow]:
     """Return the texts with these verdicts; those of documents that have changed without codes."""
-    found: list[Row] = []
+    found: list[ReviewRow] = []
     children = Children(1)
     try:
         for _, some in groupby(_wanted(standing, lang, verdicts), lambda each: each.file):
@@ -31,13 +33,15 @@ async def coded(standing: Standing, lang: str, verdicts: Collection[Verdict]) ->
     return found
 
 
-def _wanted(standing: Standing, lang: str, verdicts: Collection[Verdict]) -> Iterator[Stored]:
+def _wanted(
+    standing: StandingFolder, lang: str, verdicts: Collection[Verdict]
+) -> Iterator[StoredText]:
     return (each for each in standing.stored(lang) if each.row.verdict in verdicts)
 
 
 async def _with_codes(
-    standing: Standing, lang: str, texts: list[Stored], children: Children
-) -> list[Row]:
+    standing: StandingFolder, lang: str, texts: list[StoredText], children: Children
+) -> list[ReviewRow]:
     codes: dict[int, tuple[InlineCode, ...]] = {}
 
     def keep(rows: list[list[Any]]) -> None:
@@ -47,14 +51,14 @@ async def _with_codes(
         try:
             await children.codes(_question(standing, lang, texts[0]), keep)
         except (
-            Refused,
+            DocumentRefused,
             MissingParser,
         ):  # it has changed or is gone: the tags are exported all the same
             codes.clear()
     return [replace(each.row, codes=codes.get(each.number, ())) for each in texts]
 
 
-def _question(standing: Standing, lang: str, text: Stored) -> dict[str, Any]:
+def _question(standing: StandingFolder, lang: str, text: StoredText) -> dict[str, Any]:
     source, form, site, sha256 = standing.manifest.one(sql.FILE_ORIGIN, (text.file,))
     asked = question(standing.request_of(text.run), Path(loaded(source)), form, site, lang)
     return {**asked, "sha256": sha256}

@@ -24,7 +24,7 @@ Origin = Literal["new", "reused", "memory", "edited"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RowFinding:
     """What a gate found in a translation, or why there is none."""
 
     gate: str
@@ -32,7 +32,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReviewRow:
     """A segment and its translation."""
 
     document: str
@@ -43,7 +43,7 @@ class Row:
     source: str
     target: str | None
     verdict: Verdict
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[RowFinding, ...] = ()
     origin: Origin = "new"
     max_chars: int | None = None
     codes: tuple[InlineCode, ...] = ()
@@ -67,7 +67,7 @@ def file_name(target_lang: str, page: int, pages: int) -> str:
     return f"review-{target_lang}.html" if pages == 1 else f"review-{target_lang}-{page}.html"
 
 
-def pages(review: Review, rows: Iterable[Row], total: int) -> Iterator[tuple[str, str]]:
+def pages(review: Review, rows: Iterable[ReviewRow], total: int) -> Iterator[tuple[str, str]]:
     """Yield the file name and the HTML of each page for `total` rows; one page if there are none.
 
     Only the rows of one page are in memory.
@@ -85,7 +85,7 @@ def digest(source: str) -> str:
     return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _html(review: Review, rows: Sequence[Row], number: int, count: int) -> str:
+def _html(review: Review, rows: Sequence[ReviewRow], number: int, count: int) -> str:
     script, style = _part("page.js"), _part("page.css")
     policy = (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; "
@@ -119,7 +119,7 @@ def _links(review: Review, number: int, count: int) -> list[dict[str, str | None
     ]
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: ReviewRow) -> dict[str, Any]:
     return {
         "document": row.document,
         "segment": row.segment,

@@ -11,11 +11,11 @@ from typing import Any, Final, get_args
 
 from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
-from dragoman_producer.review.page import Finding, Origin, Row, Verdict
+from dragoman_producer.review.page import Origin, ReviewRow, RowFinding, Verdict
 from dragoman_producer.review.reasons import REASONS
 from dragoman_producer.runs.paths import shown
 from dragoman_producer.runs.planning import Target
-from dragoman_producer.runs.request import Request, to_write_again
+from dragoman_producer.runs.request import RunRequest, to_write_again
 
 _ALTERED: Final = frozenset({"tags", "read_back", "plural", "plural_lost", "message_incomplete"})
 """Codes of segments whose document does not hold the translation as it came."""
@@ -35,7 +35,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredText:
     """A text of a document with its translation, as the manifest has it."""
 
     file: int
@@ -44,14 +44,14 @@ class Stored:
     segment: int
     """Of the table `segment`."""
     context: str | None
-    row: Row
+    row: ReviewRow
     number: int = 0
     """Of the segment in its document, which may be in several parts."""
     run: str = ""
     """That wrote the document last."""
 
 
-class Standing:
+class StandingFolder:
     """What stands in a folder, whichever run wrote it; `id` and `request` are of the last run."""
 
     def __init__(self, manifest: Manifest, out: Path, *, last_run: bool = False) -> None:
@@ -62,10 +62,10 @@ class Standing:
         if found is None:
             raise NoRun(f"no run of `dragoman translate --out {out}` has ended; run it to its end")
         self.id: str = found[0]
-        self.request: Request = to_write_again(out, json.loads(found[1]))
+        self.request: RunRequest = to_write_again(out, json.loads(found[1]))
         self._only = self.id if last_run else None
 
-    def request_of(self, run: str) -> Request:
+    def request_of(self, run: str) -> RunRequest:
         """Return the request of a run; of the last one if its own was not recorded."""
         found = self.manifest.one(sql.RUN_OPTIONS, (run,))
         return self.request if found is None else to_write_again(self._out, json.loads(found[0]))
@@ -102,22 +102,22 @@ class Standing:
             )
         return sum(1 for _ in self.rows(lang, verdicts))
 
-    def rows(self, lang: str, verdicts: Collection[Verdict]) -> Iterator[Row]:
+    def rows(self, lang: str, verdicts: Collection[Verdict]) -> Iterator[ReviewRow]:
         """Yield the texts with these verdicts, in the order of the documents."""
         return (each.row for each in self.stored(lang) if each.row.verdict in verdicts)
 
-    def stored(self, lang: str, document: str | None = None) -> Iterator[Stored]:
+    def stored(self, lang: str, document: str | None = None) -> Iterator[StoredText]:
         """Yield all texts of a language, or those of the document that is shown as this path."""
         files = self._files.get(document, []) if document is not None else None
         values = (lang, self._only, self._only, *(files or ()))
         statement = sql.standing_texts(None if files is None else len(files))
-        document_of, index, issues = (-1, -1), 0, dict[int, list[Finding]]()
+        document_of, index, issues = (-1, -1), 0, dict[int, list[RowFinding]]()
         for found in self.manifest.rows(statement, values):
             file, target = found[1], found[13]
             if (file, target) != document_of:
                 document_of, index, issues = (file, target), 0, self._issues(file, target)
             row = self._row(found[:13], index, issues)
-            yield Stored(file, target, found[4], found[6], row, found[2], found[14])
+            yield StoredText(file, target, found[4], found[6], row, found[2], found[14])
             index += 1
 
     def holding(self, lang: str, segments: Collection[tuple[int, int]]) -> Iterator[Output]:
@@ -137,18 +137,18 @@ class Standing:
             found.setdefault(shown(path), []).append(number)
         return found
 
-    def _issues(self, file: int, target: int) -> dict[int, list[Finding]]:
-        found: dict[int, list[Finding]] = {}
+    def _issues(self, file: int, target: int) -> dict[int, list[RowFinding]]:
+        found: dict[int, list[RowFinding]] = {}
         for number, code, detail in self.manifest.rows(
             sql.ISSUES_OF_SEGMENTS,
             (file, target),
         ):
-            finding = Finding(code, REASONS.get(code, detail or ""))
+            finding = RowFinding(code, REASONS.get(code, detail or ""))
             if finding not in (known := found.setdefault(number, [])):
                 known.append(finding)
         return found
 
-    def _row(self, found: Any, index: int, issues: dict[int, list[Finding]]) -> Row:
+    def _row(self, found: Any, index: int, issues: dict[int, list[RowFinding]]) -> ReviewRow:
         path, _, number, place, _, source, _, max_chars, text, quality, code, cached, run = found
         findings = tuple(issues.get(number, ()))
         altered = any(each.gate in _ALTERED for each in findings)
@@ -160,6 +160,6 @@ class Standing:
             origin = "edited"
         elif cached:
             origin = "memory"
-        return Row(
+        return ReviewRow(
             shown(path), index, place, source, text, verdict, findings, origin, max_chars
         )  # fmt: skip

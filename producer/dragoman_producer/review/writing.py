@@ -7,19 +7,19 @@ from pathlib import Path
 
 from dragoman_producer.operations.memory_export import TmxWriter
 from dragoman_producer.review.page import Review, Verdict, pages
-from dragoman_producer.review.rows import Standing, Stored
+from dragoman_producer.review.rows import StandingFolder, StoredText
 from dragoman_producer.runs.outputs import Outputs
 from dragoman_schemas.approved import ApprovedTranslation
 
 
-def review_of(standing: Standing, lang: str, out: Path) -> Review:
+def review_of(standing: StandingFolder, lang: str, out: Path) -> Review:
     """Return what the pages of a language have in common."""
     source = standing.request.translation.source_lang
     return Review(standing.id, lang, source, f"dragoman review {out} --apply FILE")
 
 
 def write_pages(
-    standing: Standing, lang: str, verdicts: Collection[Verdict], out: Path
+    standing: StandingFolder, lang: str, verdicts: Collection[Verdict], out: Path
 ) -> Iterator[tuple[Path, int]]:
     """Write the pages of a language; yield the path of each and the number of texts of all."""
     total = standing.count(lang, verdicts)
@@ -32,7 +32,7 @@ def write_pages(
 
 
 def write_tmx(
-    review: Review, texts: Iterable[Stored], write_line: Callable[[str], None]
+    review: Review, texts: Iterable[StoredText], write_line: Callable[[str], None]
 ) -> TmxWriter:
     """Write each translation once; return the writer, which counts those that are left out.
 

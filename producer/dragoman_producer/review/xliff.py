@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from dragoman_documents.codec import InlineCode
 from dragoman_producer.review.edits import BadEdits, Edit, Edits
-from dragoman_producer.review.page import Review, Row, digest
+from dragoman_producer.review.page import Review, ReviewRow, digest
 
 _NAMESPACE: Final = "urn:oasis:names:tc:xliff:document:1.2"
 _TAG: Final = re.compile(r"<(/?)([gx])([1-9][0-9]{0,5})(/?)>")
@@ -26,7 +26,7 @@ _APPROVED: Final = frozenset({"final", "signed-off"})
 _UNDETERMINED: Final = "und"
 
 
-def written(review: Review, rows: Sequence[Row]) -> Iterator[str]:
+def written(review: Review, rows: Sequence[ReviewRow]) -> Iterator[str]:
     """Yield the parts of the file. Segments with characters that XML cannot hold are left out."""
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
     yield f'<xliff version="1.2" xmlns="{_NAMESPACE}">\n'
@@ -35,12 +35,12 @@ def written(review: Review, rows: Sequence[Row]) -> Iterator[str]:
     yield "</xliff>\n"
 
 
-def left_out(rows: Sequence[Row]) -> list[Row]:
+def left_out(rows: Sequence[ReviewRow]) -> list[ReviewRow]:
     """Return the segments that `written` leaves out."""
     return [row for row in rows if not _fits(row)]
 
 
-def _file(review: Review, document: str, rows: Iterable[Row]) -> Iterator[str]:
+def _file(review: Review, document: str, rows: Iterable[ReviewRow]) -> Iterator[str]:
     source = quoteattr(review.source_lang or _UNDETERMINED)
     yield (
         f'<file original={quoteattr(document)} datatype="x-dragoman" source-language={source} '
@@ -53,7 +53,7 @@ def _file(review: Review, document: str, rows: Iterable[Row]) -> Iterator[str]:
     yield "</body>\n</file>\n"
 
 
-def _unit(row: Row) -> str:
+def _unit(row: ReviewRow) -> str:
     limit = f' maxwidth="{row.max_chars}" size-unit="char"' if row.max_chars else ""
     notes = "".join(
         f'<note from="dragoman">{escape(_note(each.gate, each.detail))}</note>\n'
@@ -88,7 +88,7 @@ def _inline(text: str, codes: Sequence[InlineCode]) -> str:
     return "".join(parts) + escape(text[end:])
 
 
-def _fits(row: Row) -> bool:
+def _fits(row: ReviewRow) -> bool:
     """Return whether XML can hold the texts; tags of a target may be unbalanced after a failure."""
     texts = (row.source, row.target or "", row.document, row.place)
     return not any(_NOT_XML.search(text) for text in texts) and all(

@@ -19,7 +19,7 @@ _CONTEXT_BYTES: Final = 8 * 1024
 _ENCODE: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
-class Part(NamedTuple):
+class SegmentPart(NamedTuple):
     """A segment, or a piece of one that is too long for a job."""
 
     digest: bytes
@@ -66,7 +66,7 @@ class Glossary:
 
 def parts(
     text: str, context: str | None, max_chars: int | None, glossary: Glossary, lang: str | None
-) -> Iterator[Part]:
+) -> Iterator[SegmentPart]:
     """Yield the parts of a segment; joined with the blanks before them they are its text.
 
     Equal parts have equal digests: of the text, its context and limit, and the glossary terms in
@@ -80,7 +80,7 @@ def parts(
         if stored:
             more += f",{_ENCODE(stored)}"
         key = f"[{_ENCODE(part)},{more}]".encode()
-        yield Part(hashlib.blake2b(key, digest_size=16).digest(), part, before)
+        yield SegmentPart(hashlib.blake2b(key, digest_size=16).digest(), part, before)
 
 
 def _pieces(text: str, lang: str | None) -> Iterator[tuple[str, str]]:
@@ -108,7 +108,7 @@ def cut_context(context: str | None) -> str | None:
     return context.encode()[:_CONTEXT_BYTES].decode(errors="ignore")
 
 
-class Item(NamedTuple):
+class WaitingSegment(NamedTuple):
     """A stored segment that is to be translated."""
 
     segment: int
@@ -125,9 +125,9 @@ class Item(NamedTuple):
         return {"text": self.text, **given}
 
 
-def batches(items: Iterable[Item], glossary: Glossary) -> Iterator[list[Item]]:
+def batches(items: Iterable[WaitingSegment], glossary: Glossary) -> Iterator[list[WaitingSegment]]:
     """Yield the items of each job: up to 64, 16 KiB and 200 terms of each kind, in their order."""
-    some: list[Item] = []
+    some: list[WaitingSegment] = []
     size = 0
     terms, kept = set[str](), set[str]()
     for item in items:
@@ -147,7 +147,7 @@ def batches(items: Iterable[Item], glossary: Glossary) -> Iterator[list[Item]]:
         yield some
 
 
-def terms_of(items: Sequence[Item], glossary: Glossary) -> dict[str, str]:
+def terms_of(items: Sequence[WaitingSegment], glossary: Glossary) -> dict[str, str]:
     """Return the glossary of a job."""
     found: dict[str, str] = {}
     for item in items:
@@ -155,7 +155,7 @@ def terms_of(items: Sequence[Item], glossary: Glossary) -> dict[str, str]:
     return dict(sorted(found.items())[:MOST_TERMS])
 
 
-def kept_of(items: Sequence[Item], glossary: Glossary) -> list[str]:
+def kept_of(items: Sequence[WaitingSegment], glossary: Glossary) -> list[str]:
     """Return the texts to keep of a job: those that occur in it."""
     return glossary.kept("\n".join(item.text for item in items))[:MOST_TERMS]
 

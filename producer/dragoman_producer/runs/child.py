@@ -40,10 +40,10 @@ from dragoman_producer.runs.child_wire import (
     encoded,
     options_of,
 )
-from dragoman_producer.runs.chosen import Chosen, ignored
+from dragoman_producer.runs.chosen import ChosenNames, ignored
 from dragoman_producer.runs.limits import limit_memory, limit_time
 from dragoman_producer.runs.paths import encodable
-from dragoman_producer.runs.refusals import Refused, reason_and_detail
+from dragoman_producer.runs.refusals import DocumentRefused, reason_and_detail
 
 _OTHER_SEGMENTS: Final = "its segments are not those that were translated"
 _UNSENDABLE: Final = "it holds half a character, which no encoding has: left as it is"
@@ -100,7 +100,7 @@ def _opened(request: dict[str, Any]) -> tuple[Source, Codec, Options]:
     try:
         codec = registry.codec(request["format"])
     except registry.MissingExtra as error:
-        raise Refused(MISSING_PARSER, str(error)) from None
+        raise DocumentRefused(MISSING_PARSER, str(error)) from None
     given = options_of(request["options"])
     options = replace(given, bilingual=given.bilingual and codec.can_double)
     more_time = partial(limit_time, request["seconds"])
@@ -128,7 +128,7 @@ def _read(request: dict[str, Any]) -> Iterator[object]:
     count, encoding = 0, ""
     remarks = _Remarks()
     remarks.add(*ignored(codec, options_of(request["options"])))
-    chosen = Chosen(codec, options if request.get("named", True) else Options(""))
+    chosen = ChosenNames(codec, options if request.get("named", True) else Options(""))
     notes = _notes(source, options)
     for part in _limited(source.parts(), request["seconds"]):
         with noting(notes):
@@ -260,7 +260,7 @@ def _write(request: dict[str, Any], texts: Iterator[Text]) -> Iterator[object]:
                 numbers += [first + each - part.first for each in found if each >= part.first]
             first += len(part.own(extraction.segments))
         if next(texts, _NO_MORE) is not _NO_MORE:
-            raise Refused("changed", _OTHER_SEGMENTS)
+            raise DocumentRefused("changed", _OTHER_SEGMENTS)
     yield {"sha256": digest.hexdigest(), "left": notes.left, "ids": without_ids, **bad}
 
 
@@ -286,7 +286,7 @@ def _spliced(
     count = len(part.own(extraction.segments))
     given = list(islice(waiting, count))
     if len(given) != count:
-        raise Refused("changed", _OTHER_SEGMENTS)
+        raise DocumentRefused("changed", _OTHER_SEGMENTS)
     drafts = frozenset(part.first + index for index, each in enumerate(given) if type(each) is list)
     plain = [each[0] if isinstance(each, list) else each for each in given]
     texts = part.texts(plain)

@@ -33,7 +33,7 @@ _MOST: Final = 20
 _LONGEST: Final = 100
 
 
-class Chosen:
+class ChosenNames:
     """The names that a user gave for one document, and those that it has instead."""
 
     def __init__(self, codec: Codec, options: Options) -> None:
@@ -97,7 +97,7 @@ def _shown(path: Sequence[str]) -> str:
     return ".".join("*" if len(path) > 1 and step.isdecimal() else step for step in path)[:_LONGEST]
 
 
-class Reading(NamedTuple):
+class ReadDocument(NamedTuple):
     """A document of a run as it was read."""
 
     path: str
@@ -105,14 +105,14 @@ class Reading(NamedTuple):
     segments: int
     refused: bool
     chosen: Mapping[str, Any] | None
-    """`Chosen.unmatched`."""
+    """`ChosenNames.unmatched`."""
 
     def lacks(self, option: str, name: str) -> bool:
         """Return whether nothing in the document has a name."""
         return self.chosen is not None and [option, name] in self.chosen["missing"]
 
 
-def in_no_document(readings: Iterable[Reading], options: object) -> str | None:
+def in_no_document(readings: Iterable[ReadDocument], options: object) -> str | None:
     """Return what to tell the user of a name that no document of a run has; None if all have one.
 
     Documents that could not be read show nothing, nor do empty ones and formats of other packages.
@@ -138,11 +138,11 @@ class _Search:
     def __init__(self, option: str, name: str) -> None:
         self._option = option
         self._name = name
-        self._lacking: Reading | None = None
+        self._lacking: ReadDocument | None = None
         """One that has other names, if there is one."""
         self._empty = False
 
-    def ends_with(self, reading: Reading) -> bool:
+    def ends_with(self, reading: ReadDocument) -> bool:
         """Look at a document; return whether the name need not be searched further."""
         if reading.format not in registry.ours():
             return True
@@ -173,7 +173,7 @@ class _Search:
         where = f"{self._lacking.path} has {found}"
         return f"{option} {self._name}: nothing in any document has this name{hint}; {where}"
 
-    def _names_of(self, reading: Reading) -> Sequence[str]:
+    def _names_of(self, reading: ReadDocument) -> Sequence[str]:
         return reading.chosen["names"] if reading.chosen else ()
 
 

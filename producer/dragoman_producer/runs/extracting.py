@@ -21,7 +21,7 @@ from dragoman_producer.runs.child_wire import (
     decoded,
     encoded,
 )
-from dragoman_producer.runs.refusals import NO_SPACE, Refused
+from dragoman_producer.runs.refusals import NO_SPACE, DocumentRefused
 
 SECONDS_PER_FILE: Final = 120
 """Of CPU time."""
@@ -103,7 +103,7 @@ class Children:
             if child is None or child.status is not None:
                 child = await self._started()
             yield child
-        except Refused:
+        except DocumentRefused:
             raise
         except BaseException:
             if child is not None:
@@ -155,16 +155,18 @@ class Children:
         if answer.get("reason") == MISSING_PARSER:
             raise MissingParser(f"{answer['detail']}; {how_to_install('documents')}")
         if "reason" in answer:
-            raise Refused(answer["reason"], answer["detail"])
+            raise DocumentRefused(answer["reason"], answer["detail"])
         return answer
 
 
-def _death(status: int, seconds: int) -> Refused:
+def _death(status: int, seconds: int) -> DocumentRefused:
     if status in {-signal.SIGALRM, -signal.SIGPROF}:
-        return Refused("timeout", f"it was not done within {seconds} s of CPU time; split the file")
+        return DocumentRefused(
+            "timeout", f"it was not done within {seconds} s of CPU time; split the file"
+        )
     if status in {-signal.SIGINT, -signal.SIGTERM, -signal.SIGHUP}:
-        return Refused(INTERRUPTED, "it is not finished; run the same command again")
+        return DocumentRefused(INTERRUPTED, "it is not finished; run the same command again")
     if status == -signal.SIGXFSZ:
-        return Refused(NO_SPACE, "the output is larger than this user may write")
+        return DocumentRefused(NO_SPACE, "the output is larger than this user may write")
     how = f"signal {-status}" if status < 0 else f"status {status}"
-    return Refused("corrupt", f"the process that read it ended with {how}")
+    return DocumentRefused("corrupt", f"the process that read it ended with {how}")

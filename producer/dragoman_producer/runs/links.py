@@ -15,20 +15,20 @@ from dragoman_documents.site_recognition import Sites
 from dragoman_producer.runs.extracting import Children
 from dragoman_producer.runs.paths import shown
 from dragoman_producer.runs.reading import question
-from dragoman_producer.runs.refusals import Refused
-from dragoman_producer.runs.request import Request
-from dragoman_producer.runs.selecting import Found, Selection, output_of
+from dragoman_producer.runs.refusals import DocumentRefused
+from dragoman_producer.runs.request import RunRequest
+from dragoman_producer.runs.selecting import FoundFile, Selection, output_of
 
 
 class PagePairs:
     """Makes pairs of the pages of a request."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: RunRequest) -> None:
         self._request = request
         self._sites = Sites(request.reading.site)
         self._anchors = AnchorSettings(request.anchors)
 
-    def of(self, found: Found, output: Path, lang: str) -> PagePair | None:
+    def of(self, found: FoundFile, output: Path, lang: str) -> PagePair | None:
         """Return a page and its translation; None if its format has no links to headings."""
         anchors = self._anchors.of(found.format or "", self._sites.of(found.source))
         if anchors is None:
@@ -156,11 +156,11 @@ class LinkCheck:
         asked = {**pair.question, "path": str(path), "wants_ids": wants_ids}
         try:
             return await self._children.links({**asked, "anchors": pair.anchors})
-        except Refused:
+        except DocumentRefused:
             return {"links": [], "ids": []}
 
 
-async def checked(request: Request) -> tuple[int, Links]:
+async def checked(request: RunRequest) -> tuple[int, Links]:
     """Return the number of translations that are there, and what became of their links."""
     pairs, lang = PagePairs(request), request.to[0]
     found = [each for each in Selection(request, [lang]).files() if each.reason is None]
@@ -178,12 +178,12 @@ async def checked(request: Request) -> tuple[int, Links]:
     return len(known), links
 
 
-def _output(request: Request, path: str, lang: str) -> Path | None:
+def _output(request: RunRequest, path: str, lang: str) -> Path | None:
     """Return where the translation of a path is; None if there is none."""
     return next((each for each in _outputs(request, path, lang) if each.is_file()), None)
 
 
-def _outputs(request: Request, path: str, lang: str) -> Iterator[Path]:
+def _outputs(request: RunRequest, path: str, lang: str) -> Iterator[Path]:
     yield output_of(request, path, lang)
     yield output_of(replace(request, layout="suffix"), path, lang)
     yield request.out / path

@@ -17,7 +17,7 @@ from dragoman_documents.markup.sites import NAMES
 from dragoman_producer.operations.glossary_files import Languages, read_glossary
 from dragoman_producer.operations.text_files import InvalidFile
 from dragoman_producer.runs.batching import MOST_TERMS
-from dragoman_producer.runs.request import Layout, OnFail, Reading, Request, Translation
+from dragoman_producer.runs.request import Layout, OnFail, Reading, RunRequest, Translation
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_schemas.languages import UnknownLanguage, normalise
 
@@ -28,7 +28,7 @@ class Unusable(ValueError):
     """Options that make no request; the message names the option."""
 
 
-def request_of(paths: list[Path], out: Path, given: Mapping[str, Any]) -> Request:
+def request_of(paths: list[Path], out: Path, given: Mapping[str, Any]) -> RunRequest:
     """Return the request of the options of the command. Raises Unusable."""
     to = list(dict.fromkeys(_language("--to", each) for each in given["to"].split(",")))
     source = _language("--from", given["source"]) if given["source"] else None
@@ -38,7 +38,7 @@ def request_of(paths: list[Path], out: Path, given: Mapping[str, Any]) -> Reques
         raise Unusable(f"--out {out}: it is a file; give a folder")
     if len(to) > 1 and given["glossary"] and Path(given["glossary"]).is_file():
         raise Unusable("--glossary FILE is for one language in --to; store it to use it for more")
-    return Request(
+    return RunRequest(
         paths=tuple(paths),
         to=tuple(to),
         out=out,

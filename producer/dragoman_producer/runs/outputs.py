@@ -10,15 +10,15 @@ from pathlib import Path
 from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.runs.paths import sha256_of, shown, stored
-from dragoman_producer.runs.refusals import NO_SPACE, Refused, is_full
-from dragoman_producer.runs.request import Request
+from dragoman_producer.runs.refusals import NO_SPACE, DocumentRefused, is_full
+from dragoman_producer.runs.request import RunRequest
 from dragoman_producer.runs.selecting import escapes, is_source
 
 
 class Outputs:
     """The outputs of a folder. A file that no run wrote is replaced only if that is asked for."""
 
-    def __init__(self, request: Request, manifest: Manifest) -> None:
+    def __init__(self, request: RunRequest, manifest: Manifest) -> None:
         self._request = request
         self._manifest = manifest
 
@@ -32,18 +32,18 @@ class Outputs:
         self._check_inside(output)
         output.parent.mkdir(parents=True, exist_ok=True)
         if is_source(output, source):
-            raise Refused("collision", "its output would replace it; give another --out")
+            raise DocumentRefused("collision", "its output would replace it; give another --out")
         if output.is_dir():
-            raise Refused("collision", f"its output, {shown(str(output))}, is a folder")
+            raise DocumentRefused("collision", f"its output, {shown(str(output))}, is a folder")
 
-    def collision(self, output: Path) -> Refused | None:
+    def collision(self, output: Path) -> DocumentRefused | None:
         """Return why an output must stay: no run wrote what it holds."""
         if self._request.overwrite or not os.path.lexists(output):
             return None
         if self._is_ours(output, sha256_of(output)):
             return None
         detail = f"{shown(str(output))} was changed by hand, or no run wrote it"
-        return Refused("collision", f"{detail}; move it, or give --overwrite")
+        return DocumentRefused("collision", f"{detail}; move it, or give --overwrite")
 
     def recover(self, report: Path) -> None:
         """Take the outputs of a report as ours if the manifest knows of none: it was lost."""
@@ -93,7 +93,7 @@ class Outputs:
     def _check_inside(self, output: Path) -> None:
         if escapes(self._request, output):
             where = shown(str(output))
-            raise Refused(
+            raise DocumentRefused(
                 "outside", f"its output, {where}, would be outside of the folder of outputs"
             )
 
@@ -116,15 +116,15 @@ def _reported(report: Path) -> Iterator[tuple[str, str]]:
     yield from (pair for pair in found if all(isinstance(each, str) for each in pair))
 
 
-def unwritten(error: OSError, output: Path) -> Refused:
+def unwritten(error: OSError, output: Path) -> DocumentRefused:
     """Return why an output cannot be written."""
     if is_full(error):
-        return naming(Refused(NO_SPACE, error.strerror or "the disk is full"), output)
-    return Refused("outside", f"{shown(str(output))} cannot be written: {error.strerror}")
+        return naming(DocumentRefused(NO_SPACE, error.strerror or "the disk is full"), output)
+    return DocumentRefused("outside", f"{shown(str(output))} cannot be written: {error.strerror}")
 
 
-def naming(refused: Refused, output: Path) -> Refused:
+def naming(refused: DocumentRefused, output: Path) -> DocumentRefused:
     """Return a refusal that names the output if the disk of it is full."""
     if refused.reason != NO_SPACE:
         return refused
-    return Refused(NO_SPACE, f"{shown(str(output))} cannot be written: {refused.detail}")
+    return DocumentRefused(NO_SPACE, f"{shown(str(output))} cannot be written: {refused.detail}")

@@ -9,9 +9,9 @@ from typing import Any
 
 from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
-from dragoman_producer.runs.batching import Glossary, Item, batches, kept_of, terms_of
+from dragoman_producer.runs.batching import Glossary, WaitingSegment, batches, kept_of, terms_of
 from dragoman_producer.runs.edits_kept import KeptEdits
-from dragoman_producer.runs.request import Request
+from dragoman_producer.runs.request import RunRequest
 from dragoman_schemas.jobs import MAX_DOCUMENT_JOBS, DocumentRef, TranslationJob
 
 
@@ -45,10 +45,12 @@ class PlannedJob:
     segments: tuple[int, ...]
 
 
-class Planner:
+class RunPlanner:
     """Plans the jobs of one run."""
 
-    def __init__(self, request: Request, manifest: Manifest, glossary: Glossary, run: str) -> None:
+    def __init__(
+        self, request: RunRequest, manifest: Manifest, glossary: Glossary, run: str
+    ) -> None:
         self._request = request
         self._manifest = manifest
         self._glossary = glossary
@@ -116,7 +118,7 @@ class Planner:
     def job(self, planned: PlannedJob) -> TranslationJob:
         """Return the job of a plan: always the same for the same plan."""
         rows = self._manifest.rows(sql.segments_of(len(planned.segments)), planned.segments)
-        items = [Item(*row) for row in rows]
+        items = [WaitingSegment(*row) for row in rows]
         fields: dict[str, Any] = self._request.translation.fields()
         if terms := terms_of(items, self._glossary):
             fields["glossary"] = terms
@@ -176,16 +178,16 @@ class Planner:
             else:
                 self._manifest.db.execute(sql.END_JOB, (job_id,))
 
-    def _missing(self, target: Target) -> Iterator[Item]:
+    def _missing(self, target: Target) -> Iterator[WaitingSegment]:
         yield from (
-            Item(*row)
+            WaitingSegment(*row)
             for row in self._manifest.rows(
                 sql.MISSING_SEGMENTS,
                 (target.number,),
             )
         )
 
-    def _write(self, db: Any, target: Target, jobs: Iterator[list[Item]]) -> int:
+    def _write(self, db: Any, target: Target, jobs: Iterator[list[WaitingSegment]]) -> int:
         count = 0
         document = ""
         for items in jobs:

@@ -19,9 +19,9 @@ from dragoman_producer.runs.configuration import CONFIGURATION, keys_of
 from dragoman_producer.runs.events import Event, Extracted
 from dragoman_producer.runs.extracting import Children
 from dragoman_producer.runs.paths import sha256_of, shown, stored
-from dragoman_producer.runs.refusals import Refused
-from dragoman_producer.runs.request import Request
-from dragoman_producer.runs.selecting import Found, Selection
+from dragoman_producer.runs.refusals import DocumentRefused
+from dragoman_producer.runs.request import RunRequest
+from dragoman_producer.runs.selecting import FoundFile, Selection
 
 UNSUPPORTED: Final = "unsupported_format"
 """Reason of a file whose name has no known format."""
@@ -30,10 +30,10 @@ SKIPPED: Final = frozenset({UNSUPPORTED, CONFIGURATION, "outside"})
 
 
 @dataclass(slots=True)
-class Reader:
+class FileReader:
     """Reads the files of a request; one that is read already with the same hash is not again."""
 
-    request: Request
+    request: RunRequest
     manifest: Manifest
     children: Children
     glossary: Glossary
@@ -54,11 +54,11 @@ class Reader:
             for each in working:
                 group.create_task(each, name="dragoman-read")
 
-    async def read_again(self, found: Iterable[Found]) -> None:
+    async def read_again(self, found: Iterable[FoundFile]) -> None:
         """Read files that have changed since."""
         await self._work(iter(found))
 
-    async def _work(self, waiting: Iterator[Found]) -> None:
+    async def _work(self, waiting: Iterator[FoundFile]) -> None:
         for found in waiting:
             if self.stopped():
                 return
@@ -77,10 +77,10 @@ class Reader:
                 )
             )
 
-    async def read(self, found: Found) -> Refused | None:
+    async def read(self, found: FoundFile) -> DocumentRefused | None:
         """Read one file; return why it cannot be translated, None if it can."""
         if found.format is None or found.reason is not None:
-            why = Refused(found.reason or "corrupt", found.detail or "")
+            why = DocumentRefused(found.reason or "corrupt", found.detail or "")
             self._refuse(found, "", why)
             return why
         first, *others = self.request.to
@@ -93,7 +93,7 @@ class Reader:
                 reason = reason or again
         return reason
 
-    def _is_known(self, found: Found) -> bool:
+    def _is_known(self, found: FoundFile) -> bool:
         """Return whether the file was read before with these options; if so, mark it as read."""
         rows = list(self.manifest.rows(sql.FILE_READINGS, (stored(found.path),)))
         langs = {row[1] for row in rows}
@@ -113,18 +113,18 @@ class Reader:
             )
         return True
 
-    def _known_reason(self, found: Found) -> Refused | None:
+    def _known_reason(self, found: FoundFile) -> DocumentRefused | None:
         row = self.manifest.one(sql.FILE_OUTCOME, (stored(found.path),))
         self.segments += row[1] or 0
-        return None if row[0] is None else Refused(row[0], row[2])
+        return None if row[0] is None else DocumentRefused(row[0], row[2])
 
-    def _reading(self, found: Found, lang: str) -> str:
+    def _reading(self, found: FoundFile, lang: str) -> str:
         source_lang = self.request.translation.source_lang  # by which an encoding is recognised
         terms = self.glossary.digest()
         site = () if found.site is None else (found.site,)  # manifests of version 2 have none
         return self.request.reading.digest(found.format, lang, source_lang, terms, *site)
 
-    def _refuse(self, found: Found, lang: str, refused: Refused) -> None:
+    def _refuse(self, found: FoundFile, lang: str, refused: DocumentRefused) -> None:
         with self.manifest.writing(lazily=True) as db:
             file = self._new_file(db, found, lang)
             db.execute(
@@ -132,7 +132,7 @@ class Reader:
                 (refused.reason, refused.detail, file),
             )
 
-    def _new_file(self, db: Any, found: Found, lang: str) -> int:
+    def _new_file(self, db: Any, found: FoundFile, lang: str) -> int:
         """Begin a file anew."""
         path, source = stored(found.path), stored(str(found.source.absolute()))
         sql.forget_files(db, sql.SAME_READING, (path, lang))
@@ -142,14 +142,16 @@ class Reader:
         )
         return int(made.lastrowid)
 
-    async def _read(self, found: Found, target: str, lang: str) -> tuple[bool, Refused | None]:
+    async def _read(
+        self, found: FoundFile, target: str, lang: str
+    ) -> tuple[bool, DocumentRefused | None]:
         """Read a file for one target language; return whether its segments depend on that."""
         with self.manifest.writing(lazily=True) as db:
             file = self._new_file(db, found, lang)
         rows = _Rows(self, file)
         try:
             known = await self.children.read(self._question(found, target), rows.add)
-        except Refused as refused:
+        except DocumentRefused as refused:
             self._refuse(found, lang, refused)
             return False, refused
         self.segments += known["segments"]
@@ -169,12 +171,12 @@ class Reader:
             )
         return known["by_language"], None
 
-    def _question(self, found: Found, target: str) -> dict[str, Any]:
+    def _question(self, found: FoundFile, target: str) -> dict[str, Any]:
         return question(self.request, found.source, found.format or "", found.site, target)
 
 
 def question(
-    request: Request, source: Path, format_name: str, site: str | None, target: str
+    request: RunRequest, source: Path, format_name: str, site: str | None, target: str
 ) -> dict[str, Any]:
     """Return what a child needs to read a file."""
     reading = request.reading
@@ -196,14 +198,14 @@ def question(
     }  # fmt: skip
 
 
-def _codec_version(found: Found) -> int:
+def _codec_version(found: FoundFile) -> int:
     return registry.version(found.format) if found.format else 1
 
 
 class _Rows:
     """Segments of one file, as they arrive, into the manifest."""
 
-    def __init__(self, reader: Reader, file: int) -> None:
+    def __init__(self, reader: FileReader, file: int) -> None:
         self._reader = reader
         self._file = file
         self._number = 0

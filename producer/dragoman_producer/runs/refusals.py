@@ -30,7 +30,7 @@ _REASONS: Final[tuple[tuple[type[Exception], str, str], ...]] = (
 """Reason and detail per error; without a detail that of the error."""
 
 
-class Refused(Exception):
+class DocumentRefused(Exception):
     """A document that was not read or written: one line of the report."""
 
     def __init__(self, reason: str, detail: str) -> None:
@@ -41,7 +41,7 @@ class Refused(Exception):
 
 def reason_and_detail(error: Exception) -> tuple[str, str]:
     """Return the reason and detail of the report's line."""
-    if isinstance(error, Refused | DocumentError):
+    if isinstance(error, DocumentRefused | DocumentError):
         return error.reason, error.detail
     for kind, reason, detail in _REASONS:
         if isinstance(error, kind):

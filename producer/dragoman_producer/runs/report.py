@@ -16,7 +16,7 @@ from dragoman_producer.runs.events import SiteFound
 from dragoman_producer.runs.links import Links
 from dragoman_producer.runs.paths import shown
 from dragoman_producer.runs.planning import Target
-from dragoman_producer.runs.request import Request
+from dragoman_producer.runs.request import RunRequest
 from dragoman_producer.runs.selecting import REPORT, STATE_FOLDER
 from dragoman_producer.runs.tally import COUNTS
 from dragoman_producer.runs.writing import ENCODING, POORER
@@ -24,10 +24,10 @@ from dragoman_producer.runs.writing import ENCODING, POORER
 SCHEMA: Final = 1
 
 
-class Report:
+class RunReport:
     """Reads what a run did from the manifest."""
 
-    def __init__(self, request: Request, manifest: Manifest, run: str) -> None:
+    def __init__(self, request: RunRequest, manifest: Manifest, run: str) -> None:
         self._request = request
         self._manifest = manifest
         self._run = run

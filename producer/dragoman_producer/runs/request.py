@@ -119,7 +119,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RunRequest:
     """One run: paths, target languages and the folder of the outputs."""
 
     paths: tuple[Path, ...]
@@ -184,14 +184,14 @@ class Request:
         }
 
 
-def to_write_again(out: Path, options: Mapping[str, Any]) -> Request:
+def to_write_again(out: Path, options: Mapping[str, Any]) -> RunRequest:
     """Return a request that writes the outputs in `out` as the one of these options did."""
     reading: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in options["reading"].items()
     }
     translation = Translation(source_lang=options["source_lang"], on_fail=options["on_fail"])
-    return Request(
+    return RunRequest(
         (), (), out, translation, Reading(**reading), options["layout"],
         anchors=options.get("anchors", "auto"),
     )  # fmt: skip

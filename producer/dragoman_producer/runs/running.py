@@ -21,7 +21,7 @@ from dragoman_producer.handle import JobHandle
 from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest, NoSpace
 from dragoman_producer.runs.events import Event, Progressed, Waiting
-from dragoman_producer.runs.planning import PlannedJob, Planner
+from dragoman_producer.runs.planning import PlannedJob, RunPlanner
 from dragoman_producer.watch import Quiet
 from dragoman_schemas.failures import RETRYABLE, FailureCode
 from dragoman_schemas.glossaries import GlossaryEntry
@@ -56,7 +56,7 @@ class Runner:
         self,
         client: Client,
         manifest: Manifest,
-        planner: Planner,
+        planner: RunPlanner,
         run: str,
         emit: Callable[[Event], None],
         *,

@@ -20,7 +20,7 @@ from dragoman_producer.runs.configuration import CONFIGURATION, is_configuration
 from dragoman_producer.runs.events import SiteFound
 from dragoman_producer.runs.other_runs import outputs_in
 from dragoman_producer.runs.paths import shown
-from dragoman_producer.runs.request import Request
+from dragoman_producer.runs.request import RunRequest
 
 STATE_FOLDER: Final = ".dragoman"
 MANIFEST: Final = "manifest.db"
@@ -47,7 +47,7 @@ class NothingThere(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFile:
     """A file that was given or found in a folder that was given."""
 
     source: Path
@@ -68,7 +68,7 @@ class Selection:
 
     def __init__(
         self,
-        request: Request,
+        request: RunRequest,
         langs: Iterable[str] = (),
         wrote: Callable[[str], bool] = lambda _: False,
     ) -> None:
@@ -90,7 +90,7 @@ class Selection:
         self.other_outputs = 0
         """Files that runs into another folder wrote: these are not read."""
 
-    def files(self) -> Iterator[Found]:
+    def files(self) -> Iterator[FoundFile]:
         """Yield every file once, in the order of the paths, then of names. Raises NothingThere."""
         seen: set[str] = set()
         for path in self._request.paths:
@@ -105,17 +105,17 @@ class Selection:
         """Return what was found of the sites of files with headings, the most files first."""
         return tuple(replace(site, files=count) for site, count in self._found.most_common())
 
-    def _below(self, path: Path) -> Iterator[Found]:
+    def _below(self, path: Path) -> Iterator[FoundFile]:
         if path.is_dir():
             yield from self._folder(path, path, {})
         elif path.exists() or path.is_symlink():
-            yield Found(path, path.name, named=True)
+            yield FoundFile(path, path.name, named=True)
         elif _MAGIC & set(str(path)):
             yield from self._globbed(path)
         else:
             raise NothingThere(f"{path}: there is no such file or folder")
 
-    def _globbed(self, pattern: Path) -> Iterator[Found]:
+    def _globbed(self, pattern: Path) -> Iterator[FoundFile]:
         names = sorted(glob.glob(str(pattern), recursive=True))  # noqa: PTH207  absolute ones too
         if not names:
             raise NothingThere(f"{pattern}: no file has such a name")
@@ -124,14 +124,16 @@ class Selection:
         for name in names:
             path = Path(name)
             if path.is_file() and not self._is_ours(root, path):
-                yield Found(path, path.relative_to(root).as_posix())
+                yield FoundFile(path, path.relative_to(root).as_posix())
 
-    def _folder(self, root: Path, folder: Path, others: Outputs) -> Iterator[Found]:
+    def _folder(self, root: Path, folder: Path, others: Outputs) -> Iterator[FoundFile]:
         others = self._with_outputs(folder, others)
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
-            yield Found(folder, _relative(root, folder), reason="corrupt", detail=error.strerror)
+            yield FoundFile(
+                folder, _relative(root, folder), reason="corrupt", detail=error.strerror
+            )
             return
         for entry in entries:
             path = Path(entry.path)
@@ -146,7 +148,7 @@ class Selection:
             else:
                 detail = _not_followed(root, path) if entry.is_symlink() else None
                 reason = "outside" if detail else None
-                yield Found(path, _relative(root, path), reason=reason, detail=detail)
+                yield FoundFile(path, _relative(root, path), reason=reason, detail=detail)
 
     def _with_outputs(self, folder: Path, others: Outputs) -> Outputs:
         """Return the outputs of other runs in a folder and in those above it."""
@@ -188,34 +190,34 @@ class Selection:
             return False
         return not _matches(path, reading.exclude)
 
-    def _judged(self, found: Found) -> Found:
+    def _judged(self, found: FoundFile) -> FoundFile:
         if found.reason is not None:
             return found
         if (why := _unreadable(found.source)) is not None:
             reason, detail = why
-            return Found(found.source, found.path, reason=reason, detail=detail)
+            return FoundFile(found.source, found.path, reason=reason, detail=detail)
         folded = _folded(found.path) if self._ignores_case() else found.path
         if (other := self._outputs.get(folded)) is not None:
             detail = f"its output would have the name of another one: {shown(other)}"
             path = str(found.source.absolute()) if other == found.path else found.path
-            return Found(found.source, path, reason="collision", detail=detail)
+            return FoundFile(found.source, path, reason="collision", detail=detail)
         self._outputs[folded] = found.path
         site = self._sites.of(found.source)
         name = self._format(found, site)
         if name is None:
             suffix = PurePosixPath(found.path).suffix.lower()
             detail = _CONVERT.get(suffix, "no format is known for its name; give --format")
-            return Found(found.source, found.path, reason="unsupported_format", detail=detail)
+            return FoundFile(found.source, found.path, reason="unsupported_format", detail=detail)
         if is_configuration(found.source.as_posix()) and not (
             found.named or self._is_named(found.path)
         ):
             detail = "its name is that of configuration; name it as a PATH to translate it"
-            return Found(found.source, found.path, reason=CONFIGURATION, detail=detail)
+            return FoundFile(found.source, found.path, reason=CONFIGURATION, detail=detail)
         known = site.name if site is not None and name in SITED else None
         if (anchors := self._anchors.of(name, site)) is not None:
             config = _near(site.config) if known and site and site.config else None
             self._found[SiteFound(known, config, anchors.ids)] += 1
-        return Found(found.source, found.path, name, known)
+        return FoundFile(found.source, found.path, name, known)
 
     def _is_named(self, path: str) -> bool:
         """Return whether `--include` or `--format` names a file without wildcards."""
@@ -227,7 +229,7 @@ class Selection:
         """Return whether names that differ in case alone are one file in the folder of outputs."""
         return (self._out / STATE_FOLDER / MANIFEST.upper()).exists()
 
-    def _format(self, found: Found, site: Recognized | None) -> str | None:
+    def _format(self, found: FoundFile, site: Recognized | None) -> str | None:
         reading = self._request.reading
         for each in reading.formats:
             pattern, _, name = each.rpartition("=")
@@ -257,7 +259,7 @@ def _is_in(path: Path, outputs: Outputs) -> bool:
     return any(path.relative_to(each).as_posix() in wrote for each, wrote in outputs.items())
 
 
-def output_of(request: Request, path: str, lang: str) -> Path:
+def output_of(request: RunRequest, path: str, lang: str) -> Path:
     """Return where the document at a relative path goes."""
     if request.layout == "folders":
         return request.out / lang / path
@@ -265,7 +267,7 @@ def output_of(request: Request, path: str, lang: str) -> Path:
     return request.out / pure.with_name(f"{pure.stem}.{lang}{pure.suffix}")
 
 
-def escapes(request: Request, output: Path) -> bool:
+def escapes(request: RunRequest, output: Path) -> bool:
     """Return whether an output would be written outside DIR, by its name or by links."""
     return not _real(output.parent).is_relative_to(_real(request.out))
 

@@ -15,26 +15,26 @@ from dragoman_producer.errors import DragomanError
 from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.runs.batching import Glossary
-from dragoman_producer.runs.chosen import Reading, in_no_document
+from dragoman_producer.runs.chosen import ReadDocument, in_no_document
 from dragoman_producer.runs.events import Event, Finished, Noted, Planned
 from dragoman_producer.runs.extracting import Children
 from dragoman_producer.runs.links import LinkCheck, Links, PagePairs
 from dragoman_producer.runs.outputs import Outputs
 from dragoman_producer.runs.paths import loaded, shown
-from dragoman_producer.runs.planning import Need, PlannedJob, Planner, Target
-from dragoman_producer.runs.reading import Reader
-from dragoman_producer.runs.report import Report
-from dragoman_producer.runs.request import NothingNamed, Request, Stop, UnknownGlossary
+from dragoman_producer.runs.planning import Need, PlannedJob, RunPlanner, Target
+from dragoman_producer.runs.reading import FileReader
+from dragoman_producer.runs.report import RunReport
+from dragoman_producer.runs.request import NothingNamed, RunRequest, Stop, UnknownGlossary
 from dragoman_producer.runs.running import PATIENCE_S, Client, Runner
-from dragoman_producer.runs.selecting import MANIFEST, REPORT, STATE_FOLDER, Found, Selection
+from dragoman_producer.runs.selecting import MANIFEST, REPORT, STATE_FOLDER, FoundFile, Selection
 from dragoman_producer.runs.stored_terms import StoredTerms
-from dragoman_producer.runs.writing import Writer
+from dragoman_producer.runs.writing import DocumentWriter
 from dragoman_producer.runs.writing_along import WritesAlong
 
 
 async def run_documents(
     client: Client,
-    request: Request,
+    request: RunRequest,
     *,
     stop: Stop | None = None,
     patience_s: float = PATIENCE_S,
@@ -67,7 +67,7 @@ async def run_documents(
         manifest.close()
 
 
-async def _glossary(client: Client, request: Request) -> Glossary:
+async def _glossary(client: Client, request: RunRequest) -> Glossary:
     """Return the terms of the request, and of its stored glossary. Raises UnknownGlossary."""
     terms, name = request.translation.glossary, request.translation.glossary_id
     if name is None:
@@ -94,7 +94,7 @@ class _Run:
     def __init__(
         self,
         client: Client,
-        request: Request,
+        request: RunRequest,
         manifest: Manifest,
         children: Children,
         glossary: Glossary,
@@ -112,12 +112,12 @@ class _Run:
         Outputs(request, manifest).recover(request.out / REPORT)
         langs = [lang for (lang,) in manifest.rows(sql.TARGET_LANGS)]
         self._selection = Selection(request, langs, Outputs(request, manifest).wrote)
-        self._reader = Reader(
+        self._reader = FileReader(
             request, manifest, children, glossary, self._id, self._emit, stop.asked.is_set
         )
-        self._planner = Planner(request, manifest, glossary, self._id)
-        self._writer = Writer(request, manifest, children, self._id, self._emit)
-        self._report = Report(request, manifest, self._id)
+        self._planner = RunPlanner(request, manifest, glossary, self._id)
+        self._writer = DocumentWriter(request, manifest, children, self._id, self._emit)
+        self._report = RunReport(request, manifest, self._id)
         self._at_once = children.count
         self._children = children
         self._links = Links()
@@ -168,7 +168,9 @@ class _Run:
             return
         rows = self._manifest.rows(sql.READINGS, (self._id,))
         found = (
-            Reading(shown(path), name, segments, refused, json.loads(chosen) if chosen else None)
+            ReadDocument(
+                shown(path), name, segments, refused, json.loads(chosen) if chosen else None
+            )
             for path, name, segments, refused, chosen in rows
         )
         if (why := in_no_document(found, reading)) is not None:
@@ -196,7 +198,7 @@ class _Run:
         if not changed:
             return
         await self._reader.read_again(
-            Found(each.source, each.path, each.format, each.site) for each in changed.values()
+            FoundFile(each.source, each.path, each.format, each.site) for each in changed.values()
         )
         for target in self._planner.targets:
             self._planner.plan(target)
@@ -292,7 +294,7 @@ class _Run:
             rows = self._manifest.rows(sql.LINKED_DOCUMENTS, (self._id, target.number))
             made = (
                 pairs.of(
-                    Found(Path(loaded(source)), loaded(path), form, site),
+                    FoundFile(Path(loaded(source)), loaded(path), form, site),
                     Path(loaded(output)),
                     target.lang,
                 )

@@ -24,8 +24,8 @@ from dragoman_producer.runs.outputs import Outputs, naming, unwritten
 from dragoman_producer.runs.paths import loaded, sha256_of, shown, stored
 from dragoman_producer.runs.planning import Target
 from dragoman_producer.runs.reading import question
-from dragoman_producer.runs.refusals import CHANGED, Refused
-from dragoman_producer.runs.request import Request
+from dragoman_producer.runs.refusals import CHANGED, DocumentRefused
+from dragoman_producer.runs.request import RunRequest
 from dragoman_producer.runs.selecting import STATE_FOLDER, output_of
 from dragoman_producer.runs.standing import Standing
 from dragoman_producer.runs.tally import Tally
@@ -55,12 +55,12 @@ class Document:
     reading: str
 
 
-class Writer:
+class DocumentWriter:
     """Writes documents; each ends as one row of the table `output`."""
 
     def __init__(
         self,
-        request: Request,
+        request: RunRequest,
         manifest: Manifest,
         children: Children,
         run: str,
@@ -112,7 +112,7 @@ class Writer:
         try:
             if not self._is_current(document, output):
                 await self._write(document, output)
-        except Refused as refused:
+        except DocumentRefused as refused:
             if refused.reason == CHANGED and self.repeats:
                 self.changed[document.path] = document
             else:
@@ -142,7 +142,7 @@ class Writer:
     def interrupt(self, document: Document) -> None:
         """Record a document whose segments are not settled when the run ends."""
         output = output_of(self._request, document.path, document.target.lang)
-        why = Refused(INTERRUPTED, "it is not finished; run the same command again")
+        why = DocumentRefused(INTERRUPTED, "it is not finished; run the same command again")
         self._end(document, output, "failed", why)
 
     def copy(self, source: Path, path: str, lang: str) -> None:
@@ -150,8 +150,8 @@ class Writer:
         output = output_of(self._request, path, lang)
         try:
             self._copy(source, output)
-        except (Refused, OSError) as error:
-            why = error if isinstance(error, Refused) else unwritten(error, output)
+        except (DocumentRefused, OSError) as error:
+            why = error if isinstance(error, DocumentRefused) else unwritten(error, output)
             self._emit(DocumentEnded(shown(path), lang, "failed", why.reason, why.detail))
 
     def _copy(self, source: Path, output: Path) -> None:
@@ -182,7 +182,9 @@ class Writer:
                 tally.issues.append((-1, "", ANCHORS, detail))
             if self._request.translation.on_fail == "fail" and tally.counts["source"]:
                 detail = tally.detail() or ""
-                self._end(document, output, "failed", Refused("quality", detail), tally=tally)
+                self._end(
+                    document, output, "failed", DocumentRefused("quality", detail), tally=tally
+                )
                 return
             if (poorer := self._poorer(document, output, tally)) is not None:
                 self._end(document, output, "failed", poorer, tally=tally)
@@ -192,18 +194,18 @@ class Writer:
             temporary.unlink(missing_ok=True)
         left = self._left(document)
         status: Status = "partial" if tally.counts["source"] or left else "done"
-        why = Refused(NOTHING_TRANSLATED, left) if left else None
+        why = DocumentRefused(NOTHING_TRANSLATED, left) if left else None
         sha256 = answer["sha256"]
         self._end(document, output, status, why, tally=tally, sha256=sha256, is_new=is_new)
 
-    def _poorer(self, document: Document, output: Path, tally: Tally) -> Refused | None:
+    def _poorer(self, document: Document, output: Path, tally: Tally) -> DocumentRefused | None:
         """Return why an output must not take the place of the one that stands there."""
         if self._request.replace_poorer:
             return None
         lost = self._standing.lost(document.file, output, tally.in_source)
         what = f"{counted(lost, 'text')} translated in it would go back to the source language"
         detail = f"{what}, such as {tally.where_and_why()}; --replace-poorer replaces it"
-        return Refused(POORER, detail) if lost else None
+        return DocumentRefused(POORER, detail) if lost else None
 
     def _texts(self, document: Document, tally: Tally) -> Iterator[Text]:
         """Yield the text of each segment of a document, None for one without."""
@@ -289,7 +291,7 @@ class Writer:
         document: Document,
         output: Path,
         status: Status,
-        refused: Refused | None = None,
+        refused: DocumentRefused | None = None,
         *,
         tally: Tally | None = None,
         sha256: str | None = None,

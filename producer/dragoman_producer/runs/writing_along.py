@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Sequence
 
 from dragoman_producer.runs.planning import Target
-from dragoman_producer.runs.writing import Document, Writer
+from dragoman_producer.runs.writing import Document, DocumentWriter
 
 
 class WritesAlong:
     """Writes files of a target as soon as their segments are settled, in their order."""
 
-    def __init__(self, writer: Writer, target: Target, files: Sequence[int]) -> None:
+    def __init__(self, writer: DocumentWriter, target: Target, files: Sequence[int]) -> None:
         self._writer = writer
         self._target = target
         self._waiting = list(files)[::-1]

@@ -11,17 +11,17 @@ from rich.console import Console
 
 from dragoman_demo.samples import Sample
 from dragoman_demo.screen import Screen
-from dragoman_demo.translating import Report, Translated
+from dragoman_demo.translating import DemoReport, SampleOutcome
 
 _DONE = [
-    Translated(
+    SampleOutcome(
         Sample("A greeting", "greeting", "Good [bold]morning[/bold]!", "en", "ja"),
         "completed",
         "おはようございます。" * 8,
         None,
         310,
     ),
-    Translated(
+    SampleOutcome(
         Sample("A greeting", "greeting", "Good [bold]morning[/bold]!", "en", "de"),
         "failed",
         None,
@@ -64,7 +64,7 @@ def test_json_is_one_object_per_line_at_any_width() -> None:
 
 def test_failures_are_counted_by_reason_on_stderr() -> None:
     screened = _Screened(100)
-    screened.screen.summary(Report(_DONE, 0.5))
+    screened.screen.summary(DemoReport(_DONE, 0.5))
     assert screened.out.getvalue() == ""
     assert "1 of 2 jobs translated in 0.5 s (4.0 jobs/s)" in screened.err.getvalue()
     assert "1 failed: too_long" in screened.err.getvalue()

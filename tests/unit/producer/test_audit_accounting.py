@@ -19,7 +19,7 @@ from dragoman_producer.operations.accounting import (
     Account,
     AuditedRecord,
     Broken,
-    DeadLetters,
+    DeadLetterIndex,
     Ledger,
 )
 from dragoman_producer.operations.digests import DigestTable, digest_of
@@ -37,15 +37,15 @@ def key(status: str, fingerprint: str | None = "f1") -> JobKey:
     return JobKey(status, fingerprint, 0, "2030-03-17T17:00:00.000Z")
 
 
-def opened() -> DeadLetters:
+def opened() -> DeadLetterIndex:
     """Return dead letters that close themselves: Python warns of an unclosed database from 3.13."""
-    found = DeadLetters()
+    found = DeadLetterIndex()
     for table in (found._places, found._jobs):
         weakref.finalize(found, table.close)
     return found
 
 
-def dead_letters(*conflicts: bool, job_id: str | None = "a") -> DeadLetters:
+def dead_letters(*conflicts: bool, job_id: str | None = "a") -> DeadLetterIndex:
     found = opened()
     for conflict in conflicts:
         found.add("jobs/0/7", job_id, conflict=conflict)
@@ -53,7 +53,7 @@ def dead_letters(*conflicts: bool, job_id: str | None = "a") -> DeadLetters:
 
 
 def judged(
-    records: Sequence[tuple[AuditedRecord, JobKey | None]], found: DeadLetters
+    records: Sequence[tuple[AuditedRecord, JobKey | None]], found: DeadLetterIndex
 ) -> tuple[Counter[Account], list[Broken]]:
     broken: list[Broken] = []
     with closing(Ledger(found, now_ms=NOW_MS, broken=broken.append)) as ledger:
@@ -178,7 +178,9 @@ def test_a_running_job_with_an_unsettled_record_is_live() -> None:
 
 
 @contextmanager
-def doubtful(record: AuditedRecord, state: JobKey | None, found: DeadLetters) -> Iterator[Ledger]:
+def doubtful(
+    record: AuditedRecord, state: JobKey | None, found: DeadLetterIndex
+) -> Iterator[Ledger]:
     with closing(Ledger(found, now_ms=NOW_MS, broken=lambda _: None)) as ledger:
         ledger.account(record, state)
         assert ledger.doubtful == 1

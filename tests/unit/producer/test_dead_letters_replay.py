@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_producer.operations.dead_letters import DeadLetter, DeadLetterFilter
+from dragoman_producer.operations.dead_letters import DeadLetterFilter, ReadDeadLetter
 from dragoman_producer.operations.job_keys import JobKey
 from dragoman_producer.operations.replay_planner import (
-    Candidate,
     Replay,
+    ReplayCandidate,
     ReplayPlanner,
     Skip,
     without_past_deadline,
@@ -32,7 +32,7 @@ def dead_letter(
     *own: tuple[str, bytes],
     origin: str = "jobs/0/7",
     **headers: str,
-) -> DeadLetter:
+) -> ReadDeadLetter:
     topic, partition, offset = origin.split("/")
     ours = {
         "x-original-topic": topic,
@@ -42,7 +42,7 @@ def dead_letter(
         "x-job-id": "a",
     } | {f"x-{name.replace('_', '-')}": content for name, content in headers.items()}
     record = JOB if value is None else value
-    return DeadLetter(
+    return ReadDeadLetter(
         partition=0,
         offset=0,
         timestamp_ms=1_000,
@@ -56,12 +56,12 @@ def key(status: str = "failed", fingerprint: str | None = FINGERPRINT, replays: 
     return JobKey(status, fingerprint, replays)
 
 
-def decided(found: DeadLetter, state: JobKey | None, *, named: bool = False) -> Replay | Skip:
+def decided(found: ReadDeadLetter, state: JobKey | None, *, named: bool = False) -> Replay | Skip:
     with closing(ReplayPlanner({"jobs"})) as planner:
         candidate = planner.examine(found, named=named)
         if isinstance(candidate, Skip):
             return candidate
-        assert isinstance(candidate, Candidate)
+        assert isinstance(candidate, ReplayCandidate)
         return planner.decide(candidate, state, NOW)
 
 
@@ -115,8 +115,8 @@ def test_a_job_is_replayed_once_although_it_has_several_dead_letters() -> None:
         first = planner.examine(dead_letter(), named=False)
         assert planner.examine(dead_letter(), named=False) is Skip.DUPLICATE
         second = planner.examine(dead_letter(origin="jobs/0/8"), named=False)
-        assert isinstance(first, Candidate)
-        assert isinstance(second, Candidate)
+        assert isinstance(first, ReplayCandidate)
+        assert isinstance(second, ReplayCandidate)
         assert isinstance(planner.decide(first, key(), NOW), Replay)
         assert planner.decide(second, key(), NOW) is Skip.SAME_JOB
 

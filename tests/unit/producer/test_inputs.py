@@ -8,7 +8,7 @@ import pytest
 
 from dragoman_producer.cli.inputs import (
     InvalidInput,
-    Wanted,
+    JobDefaults,
     count_lines,
     job_of_text,
     jobs_of_file,
@@ -16,7 +16,7 @@ from dragoman_producer.cli.inputs import (
 )
 from dragoman_schemas.jobs import MAX_TEXT_BYTES
 
-_DE = Wanted("de")
+_DE = JobDefaults("de")
 
 
 def no_refusal(line: int, why: str) -> None:
@@ -26,7 +26,7 @@ def no_refusal(line: int, why: str) -> None:
 def test_fields_of_a_line_win_over_the_options(tmp_path: Path) -> None:
     path = tmp_path / "jobs.jsonl"
     path.write_text('{"job_id": "a", "text": "x", "target_lang": "fr", "source_lang": null}')
-    (job,) = jobs_of_file(path, Wanted("de", "en"), no_refusal)
+    (job,) = jobs_of_file(path, JobDefaults("de", "en"), no_refusal)
     assert (job.job_id, job.target_lang, job.source_lang) == ("a", "fr", "en")
 
 
@@ -83,7 +83,7 @@ def test_lines_are_counted_with_or_without_a_last_newline(tmp_path: Path) -> Non
 
 
 def test_an_empty_id_is_refused_and_no_other_is_made() -> None:
-    wanted = Wanted("de", None, "")
+    wanted = JobDefaults("de", None, "")
     with pytest.raises(InvalidInput, match=r"--id: must be 1-128"):
         job_of_text("x", wanted)
     with pytest.raises(InvalidInput, match=r"--id: must be 1-128"):

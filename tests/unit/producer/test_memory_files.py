@@ -12,22 +12,22 @@ from hypothesis import strategies as st
 
 from dragoman_producer.operations import memory_files
 from dragoman_producer.operations.glossary_files import Languages
-from dragoman_producer.operations.memory_files import Refused, Row, escaped, read_memory
+from dragoman_producer.operations.memory_files import MemoryRow, RefusedLine, escaped, read_memory
 from dragoman_schemas.approved import ApprovedTranslation
 from support.builders.tmx_files import unit, units
 
 
-def rows(path: Path, content: str, **languages: str) -> list[Row | Refused]:
+def rows(path: Path, content: str, **languages: str) -> list[MemoryRow | RefusedLine]:
     path.write_text(content, encoding="utf-8", newline="")
     return list(read_memory(path, Languages(**languages)))
 
 
-def problems(found: list[Row | Refused]) -> list[str | None]:
-    return [row.problem if isinstance(row, Refused) else None for row in found]
+def problems(found: list[MemoryRow | RefusedLine]) -> list[str | None]:
+    return [row.problem if isinstance(row, RefusedLine) else None for row in found]
 
 
-def translations(found: list[Row | Refused]) -> list[ApprovedTranslation]:
-    return [row.translation for row in found if isinstance(row, Row)]
+def translations(found: list[MemoryRow | RefusedLine]) -> list[ApprovedTranslation]:
+    return [row.translation for row in found if isinstance(row, MemoryRow)]
 
 
 def line(**members: Any) -> str:
@@ -118,7 +118,7 @@ def test_a_second_text_of_a_language_in_a_unit_is_reported(tmp_path: Path) -> No
     content = units(unit(*pair, ("de", "Pforte")), unit(*pair, ("de", "Tor")))
     found = rows(tmp_path / "a.tmx", content)
     assert problems(found) == [None, "unit", None]
-    assert isinstance(found[1], Refused)
+    assert isinstance(found[1], RefusedLine)
     assert found[1].detail == "unit 1: another text in de: not imported"
 
 
@@ -132,7 +132,7 @@ def test_an_invalid_text_is_reported_unless_the_language_of_to_is_there(tmp_path
 def test_a_row_of_a_hundred_thousand_cells_is_one_problem(tmp_path: Path) -> None:
     tags = "\t".join(f"a{number}" for number in range(100_000))
     (row,) = rows(tmp_path / "a.tsv", tags + "\n", target="de")
-    assert isinstance(row, Refused)
+    assert isinstance(row, RefusedLine)
     assert row.detail == "100,000 columns instead of 3: not imported"
 
 

@@ -11,10 +11,10 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from dragoman_connections.settings import DragomanSettings
 from dragoman_producer import BrokerUnreachable
-from dragoman_producer.operations.reading import Span, TopicReader
+from dragoman_producer.operations.reading import RecordSpan, TopicReader
 
 PLACE = TopicPartition("dead-letters", 0)
-SPAN = Span("dead-letters", 0, 0, 4)
+SPAN = RecordSpan("dead-letters", 0, 0, 4)
 
 
 class Consumer:

@@ -12,29 +12,29 @@ from dragoman_connections.terminal import json_line, print_to
 from dragoman_worker.cli.measuring import named_words
 from dragoman_worker.engines.machine import this_machine
 from dragoman_worker.engines.sizing import share_out
-from dragoman_worker.tuning.bench import STRATEGIES, Bench, Results, table
-from dragoman_worker.tuning.measure.engine_process import Refused
+from dragoman_worker.tuning.bench import STRATEGIES, Bench, BenchResults, table
+from dragoman_worker.tuning.measure.engine_process import EngineRefused
 from dragoman_worker.tuning.measure.harness import OutOfBudget
 from dragoman_worker.tuning.measure.session import (
     CannotMeasure,
-    Request,
-    Screen,
+    MeasureRequest,
+    MeasureScreen,
     harness_for,
     read_sample,
     write_json,
 )
 from dragoman_worker.tuning.output import plot
-from dragoman_worker.tuning.output.columns import Column, Line, fitted
+from dragoman_worker.tuning.output.columns import Line, TableColumn, fitted
 
 _COLUMNS: Final = (
-    Column("", left=True),
-    Column("jobs/s"),
-    Column("range", drop=3),
-    Column("ratio", drop=1),
-    Column("range", drop=4),
-    Column("tok/s", drop=2),
-    Column("p99 ms"),
-    Column("GPU", drop=5),
+    TableColumn("", left=True),
+    TableColumn("jobs/s"),
+    TableColumn("range", drop=3),
+    TableColumn("ratio", drop=1),
+    TableColumn("range", drop=4),
+    TableColumn("tok/s", drop=2),
+    TableColumn("p99 ms"),
+    TableColumn("GPU", drop=5),
 )
 _SHORT: Final = {
     "one": "one at a time",
@@ -59,19 +59,19 @@ def strategies_of(text: str | None) -> frozenset[str] | None:
     return named_words("--strategies", text, STRATEGIES) if text is not None else None
 
 
-async def benched(request: Request, wanted: frozenset[str] | None, rounds: int) -> int:
+async def benched(request: MeasureRequest, wanted: frozenset[str] | None, rounds: int) -> int:
     """Measure the wanted strategies, None for all that fit; return the exit status 0 or 3.
 
     Status 3: the time was over. Raises as `tuned` does.
     """
     sample = await read_sample(request)
     share = share_out(request.settings.engine, this_machine)
-    with Screen(quiet=request.as_json) as screen:
+    with MeasureScreen(quiet=request.as_json) as screen:
         screen.progress(f"{len(sample.jobs)} jobs from {sample.origin}")
         async with harness_for(request, sample, screen) as harness:
             try:
                 results = await Bench(harness, request.settings, share, rounds).run(wanted)
-            except (Refused, OutOfBudget) as error:
+            except (EngineRefused, OutOfBudget) as error:
                 raise CannotMeasure(str(error)) from None
     if not results.rows:  # the results of an earlier run stay
         raise CannotMeasure("; ".join(["nothing was measured", *results.notes]))
@@ -95,7 +95,7 @@ def _plot(path: Path, lines: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def _show(
-    out: Path, results: Results, lines: Sequence[Mapping[str, Any]], missing: str | None
+    out: Path, results: BenchResults, lines: Sequence[Mapping[str, Any]], missing: str | None
 ) -> None:
     console = SafeConsole(highlight=False)
     console.print(fitted(console, _COLUMNS, [Line(_cells(line)) for line in lines]))

@@ -12,7 +12,7 @@ from dragoman_connections.terminal import print_to
 from dragoman_worker.cli.options import AsJson, Config, Set, fail, settings_or_exit
 
 if TYPE_CHECKING:
-    from dragoman_worker.cli.checks import Finding
+    from dragoman_worker.cli.checks import CheckResult
     from dragoman_worker.settings import WorkerSettings
 
 
@@ -60,7 +60,7 @@ async def _check(settings: WorkerSettings, *, as_json: bool, engine: bool) -> bo
     return failed
 
 
-def _line(finding: Finding, *, as_json: bool) -> str:
+def _line(finding: CheckResult, *, as_json: bool) -> str:
     if not as_json:
         return f"{finding.status:>4}  {finding.name}: {finding.detail}"
     fields = {"check": finding.name, "status": finding.status, "detail": finding.detail}

@@ -29,7 +29,7 @@ CONNECT_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """Result of one check. `warn` means that it works, but perhaps not as intended."""
 
     name: str
@@ -37,7 +37,7 @@ class Finding:
     detail: str
 
 
-async def findings(settings: WorkerSettings, *, engine: bool = True) -> AsyncIterator[Finding]:
+async def findings(settings: WorkerSettings, *, engine: bool = True) -> AsyncIterator[CheckResult]:
     """Yield each finding as it is made; the engine takes longest and comes last."""
     yield _profile(settings)
     yield _replicas(settings)
@@ -52,49 +52,49 @@ async def findings(settings: WorkerSettings, *, engine: bool = True) -> AsyncIte
         yield await _engine(settings)
 
 
-def _profile(settings: WorkerSettings) -> Finding:
+def _profile(settings: WorkerSettings) -> CheckResult:
     try:
         profiles_of(settings.engine)
     except SettingsError as error:
-        return Finding("profile", "bad", str(error))
+        return CheckResult("profile", "bad", str(error))
     profile, asked = settings.engine.profile, recognized_profile(settings.engine.model or "")
     if asked is None or asked == profile or profile not in PROFILES:
-        return Finding("profile", "ok", profile)
-    return Finding("profile", "warn", f"{profile}; by its name the model is one for {asked}")
+        return CheckResult("profile", "ok", profile)
+    return CheckResult("profile", "warn", f"{profile}; by its name the model is one for {asked}")
 
 
-def _replicas(settings: WorkerSettings) -> Finding:
+def _replicas(settings: WorkerSettings) -> CheckResult:
     """Return how many engines `run` would start, and on which GPUs."""
     try:
         share = share_out(settings.engine, this_machine)
     except SettingsError as error:
-        return Finding("replicas", "bad", str(error))
+        return CheckResult("replicas", "bad", str(error))
     groups = dict.fromkeys(",".join(place.gpus) for place in share.places if place.gpus)
     on = f" on GPU {'; '.join(groups)}" if groups else ""
-    return Finding("replicas", "ok", f"{len(share.places)}{on}; {share.reason}")
+    return CheckResult("replicas", "ok", f"{len(share.places)}{on}; {share.reason}")
 
 
-async def _redis(settings: WorkerSettings) -> Finding:
+async def _redis(settings: WorkerSettings) -> CheckResult:
     async with redis_servers(settings.redis) as servers:
         store = RedisStore(settings.redis, servers, poison_after=4, want_results=False)
         try:
             await store.start(Deadline.after(_timeout_s(settings)))
         except (Halt, SettingsError) as error:
-            return Finding("redis", "bad", str(error))
+            return CheckResult("redis", "bad", str(error))
         finally:
             await store.close()
     if missing := store.missing_replicas:
         what = f"{missing} more replicas" if missing > 1 else "one more replica"
         detail = f"redis.durability = {settings.redis.durability} needs {what}; until then nothing"
-        return Finding("redis", "warn", f"{store.address}; {detail} is committed")
-    return Finding("redis", "ok", store.address)
+        return CheckResult("redis", "warn", f"{store.address}; {detail} is committed")
+    return CheckResult("redis", "ok", store.address)
 
 
-async def _memory(settings: WorkerSettings) -> Finding:
+async def _memory(settings: WorkerSettings) -> CheckResult:
     problem = await memory_problem(settings.redis)
     if problem is None:
-        return Finding("memory", "ok", f"at most {settings.memory.max_mb} MB in Redis")
-    return Finding(
+        return CheckResult("memory", "ok", f"at most {settings.memory.max_mb} MB in Redis")
+    return CheckResult(
         "memory",
         "warn",
         f"jobs would run without it: {problem}; give Redis and its user what "
@@ -102,11 +102,11 @@ async def _memory(settings: WorkerSettings) -> Finding:
     )
 
 
-async def _kafka(settings: WorkerSettings) -> AsyncIterator[Finding]:
+async def _kafka(settings: WorkerSettings) -> AsyncIterator[CheckResult]:
     within = Deadline.after(_timeout_s(settings))
     try:
         async with inspection(settings.kafka, within) as broker:
-            yield Finding("kafka", "ok", settings.kafka.bootstrap_servers)
+            yield CheckResult("kafka", "ok", settings.kafka.bootstrap_servers)
             for rights in await broker.topics():
                 finding = _topic(rights, settings)
                 if finding.status == "ok" and rights.name != settings.kafka.results_topic:
@@ -118,24 +118,24 @@ async def _kafka(settings: WorkerSettings) -> AsyncIterator[Finding]:
                 yield finding
             yield _group(settings, await broker.group_problem())
     except (Halt, SettingsError, Unavailable) as error:
-        yield Finding("kafka", "bad", str(error))
+        yield CheckResult("kafka", "bad", str(error))
 
 
-def _topic(rights: TopicRights, settings: WorkerSettings) -> Finding:
+def _topic(rights: TopicRights, settings: WorkerSettings) -> CheckResult:
     name = f"topic {rights.name}"
     if (problem := problem_of(rights, settings.kafka)) is not None:
-        return Finding(name, "bad", problem)
-    return Finding(name, "ok", f"{rights.partitions} partitions")
+        return CheckResult(name, "bad", problem)
+    return CheckResult(name, "ok", f"{rights.partitions} partitions")
 
 
-def _kept(finding: Finding, *, compacted: bool) -> Finding:
+def _kept(finding: CheckResult, *, compacted: bool) -> CheckResult:
     """Return the finding of a topic in which every record counts: of jobs, of dead letters."""
     return replace(finding, status="warn", detail=COMPACTED) if compacted else finding
 
 
 def _input(
-    finding: Finding, rights: TopicRights, retention_ms: int | None, settings: WorkerSettings
-) -> Finding:
+    finding: CheckResult, rights: TopicRights, retention_ms: int | None, settings: WorkerSettings
+) -> CheckResult:
     """Return the finding of a topic of jobs, with what may not be as intended."""
     if rights.partitions == 1:
         detail = "only one worker can read its one partition; others are idle"
@@ -151,14 +151,14 @@ def _input(
     return replace(finding, status="warn", detail=detail)
 
 
-def _group(settings: WorkerSettings, problem: str | None) -> Finding:
+def _group(settings: WorkerSettings, problem: str | None) -> CheckResult:
     name = f"group {settings.kafka.group_id}"
     if problem is not None:
-        return Finding(name, "bad", problem)
-    return Finding(name, "ok", "may be joined")
+        return CheckResult(name, "bad", problem)
+    return CheckResult(name, "ok", "may be joined")
 
 
-async def _engine(settings: WorkerSettings) -> Finding:
+async def _engine(settings: WorkerSettings) -> CheckResult:
     try:
         place = share_out(settings.engine, this_machine).places[0]
         os.environ.update(place.environment)  # before CUDA is initialised
@@ -170,8 +170,8 @@ async def _engine(settings: WorkerSettings) -> Finding:
         finally:
             await engine.close()
     except (SettingsError, Halt) as error:
-        return Finding("engine", "bad", str(error))
-    return Finding(
+        return CheckResult("engine", "bad", str(error))
+    return CheckResult(
         "engine",
         "ok",
         f"{engine.info.name} {engine.info.version}, {limits.max_num_seqs} sequences, "
@@ -180,17 +180,17 @@ async def _engine(settings: WorkerSettings) -> Finding:
     )
 
 
-def _patches(settings: WorkerSettings) -> Finding:
+def _patches(settings: WorkerSettings) -> CheckResult:
     """Return what the worker changes in vLLM, and what it leaves as it is for want of a name."""
     patches = chosen(settings.engine.patches)
     detail = f"{settings.engine.patches}: {', '.join(sorted(patches.names)) or 'none'}"
     if not patches.missing:
-        return Finding("patches of vLLM", "ok", detail)
+        return CheckResult("patches of vLLM", "ok", detail)
     left_out = (
         f"{name}, as this vLLM has no {lacking} ({PATCHES[name].lost})"
         for name, lacking in patches.missing.items()
     )
-    return Finding("patches of vLLM", "warn", f"{detail}; left out: {'; '.join(left_out)}")
+    return CheckResult("patches of vLLM", "warn", f"{detail}; left out: {'; '.join(left_out)}")
 
 
 def _timeout_s(settings: WorkerSettings) -> float:

@@ -20,7 +20,7 @@ from dragoman_connections.terminal import print_to
 from dragoman_worker.cli.options import Config, Set, fail, notify, settings_or_exit
 
 if TYPE_CHECKING:
-    from dragoman_worker.tuning.measure.session import Request
+    from dragoman_worker.tuning.measure.session import MeasureRequest
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,11 +76,11 @@ class MeasureOptions:
         typer.Option("--json", help="Print one JSON object per line; the last is the result."),
     ] = False
 
-    def request(self) -> Request:
+    def request(self) -> MeasureRequest:
         """Return the request to measure; exit with status 2 if the settings are invalid."""
         from dragoman_worker import log
-        from dragoman_worker.tuning.measure.harness import Pace
-        from dragoman_worker.tuning.measure.session import Request
+        from dragoman_worker.tuning.measure.harness import PointSeconds
+        from dragoman_worker.tuning.measure.session import MeasureRequest
 
         given = {"--seconds-per-point": self.seconds_per_point, "--warm-s": self.warm_s}
         for option, seconds in given.items():
@@ -89,12 +89,12 @@ class MeasureOptions:
         settings = settings_or_exit(self.config, self.set_)
         log.configure(settings.log, worker_id=settings.worker_id)  # to stderr, not stdout
         budget_s = float("inf") if self.budget_s is None else self.budget_s
-        return Request(
+        return MeasureRequest(
             settings=settings,
             jobs=self.jobs,
             sample=self.sample,
             out=self.out,
-            pace=Pace(self.seconds_per_point, self.warm_s, budget_s),
+            pace=PointSeconds(self.seconds_per_point, self.warm_s, budget_s),
             as_json=self.as_json,
         )
 

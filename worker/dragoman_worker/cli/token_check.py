@@ -16,14 +16,14 @@ from dragoman_worker.errors import Halt, JobError
 from dragoman_worker.prompts.table import profiles_of
 from dragoman_worker.quality.token_survival import Survival, best, measure, target_languages
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.tuning.output.columns import Column, Line, fitted
+from dragoman_worker.tuning.output.columns import Line, TableColumn, fitted
 
 _COLUMNS = (
-    Column("style", left=True),
-    Column("example", drop=1, left=True),
-    Column("answers", drop=2),
-    Column("survived"),
-    Column("in place"),
+    TableColumn("style", left=True),
+    TableColumn("example", drop=1, left=True),
+    TableColumn("answers", drop=2),
+    TableColumn("survived"),
+    TableColumn("in place"),
 )
 
 

@@ -11,12 +11,12 @@ from dragoman_connections.terminal import json_line, print_to
 from dragoman_worker.cli.measuring import named_words
 from dragoman_worker.engines.machine import this_machine
 from dragoman_worker.engines.sizing import share_out
-from dragoman_worker.tuning.measure.engine_process import Refused
+from dragoman_worker.tuning.measure.engine_process import EngineRefused
 from dragoman_worker.tuning.measure.harness import OutOfBudget
 from dragoman_worker.tuning.measure.session import (
     CannotMeasure,
-    Request,
-    Screen,
+    MeasureRequest,
+    MeasureScreen,
     harness_for,
     read_sample,
     write_json,
@@ -41,7 +41,7 @@ def tune_options(
     )
 
 
-async def tuned(request: Request, options: TuneOptions) -> int:
+async def tuned(request: MeasureRequest, options: TuneOptions) -> int:
     """Tune and return the exit status: 0, or 3 if the time was over before all was measured.
 
     Raises SettingsError and WorkerError, and CannotMeasure also if no point fits the time.
@@ -49,13 +49,13 @@ async def tuned(request: Request, options: TuneOptions) -> int:
     settings_file.check(request.settings)
     engines = share_out(request.settings.engine, this_machine).count
     sample = await read_sample(request)
-    with Screen(quiet=request.as_json) as screen:
+    with MeasureScreen(quiet=request.as_json) as screen:
         screen.progress(f"{len(sample.jobs)} jobs from {sample.origin}")
         async with harness_for(request, sample, screen) as harness:
             tuner = Tuner(harness, request.settings, sample, options, engines=engines)
             try:
                 found = await tuner.run()
-            except (Refused, NothingMeasured, OutOfBudget) as error:
+            except (EngineRefused, NothingMeasured, OutOfBudget) as error:
                 raise CannotMeasure(str(error)) from None
     missing = write(request, found)
     if request.as_json:
@@ -65,7 +65,7 @@ async def tuned(request: Request, options: TuneOptions) -> int:
     return 0 if found.complete else 3
 
 
-def write(request: Request, found: Findings) -> str | None:
+def write(request: MeasureRequest, found: Findings) -> str | None:
     """Write all files; return a message if the plot could not be drawn."""
     data = report.as_data(found)
     write_json(request.out / "tune.json", data)

@@ -17,7 +17,7 @@ from dragoman_worker.cli.options import AsJson, Config, Set, fail, notify, parse
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dragoman_worker.tuning.why import Limit, Report
+    from dragoman_worker.tuning.why import Limit, LimitsReport
 
 WATCH_S: Final = 5.0
 """Interval of `--watch`: half of the window over which a worker judges its load."""
@@ -81,7 +81,7 @@ def _address(config: Config, set_: Set) -> str:
     return f"http://{host}:{http.port}"
 
 
-def _show(report: Report, *, as_json: bool, brief: bool) -> None:
+def _show(report: LimitsReport, *, as_json: bool, brief: bool) -> None:
     if as_json:
         print_to(sys.stdout, json.dumps(report.as_json()), flush=True)
         return
@@ -95,7 +95,7 @@ def _show(report: Report, *, as_json: bool, brief: bool) -> None:
     _table(console, report)
 
 
-def _table(console: Console, report: Report) -> None:
+def _table(console: Console, report: LimitsReport) -> None:
     """Print one row per figure, one column for all replicas and one for each of several.
 
     Columns that do not fit the terminal are printed in a further table below.

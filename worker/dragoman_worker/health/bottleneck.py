@@ -179,7 +179,7 @@ def feed_limit(load: Load) -> Feed:
     return Feed.LOOP if load.loop_late_s >= LOOP_LATE_S else Feed.FETCH
 
 
-class Window:
+class LoadWindow:
     """The most recent moments and their summary. Pure."""
 
     def __init__(

@@ -12,7 +12,7 @@ from typing import Final
 
 from dragoman_worker.engines.gpu import Gpus, GpuStats
 from dragoman_worker.flow.permits import Permits
-from dragoman_worker.health.bottleneck import STALLED_S, Moment, Window, bottleneck
+from dragoman_worker.health.bottleneck import STALLED_S, LoadWindow, Moment, bottleneck
 from dragoman_worker.job.in_flight import JobsInFlight, Step
 from dragoman_worker.kafka.consumer import KafkaConsumer
 from dragoman_worker.log import take_dropped
@@ -43,7 +43,7 @@ class Sampler:
         self._permits = permits
         self._in_flight = in_flight
         self._engine = engine
-        self._window = Window(engine.limits, most_items=most_items, every_s=SAMPLE_EVERY_S)
+        self._window = LoadWindow(engine.limits, most_items=most_items, every_s=SAMPLE_EVERY_S)
         self._pace = Pace()
         self._loop = LoopClock()
         self._stalls = StallClock()

@@ -56,15 +56,15 @@ class TooLarge(Unsendable):
     """The broker refuses records of this size."""
 
 
-class InvalidRecord(BrokerResponseError):  # type: ignore[misc]
+class InvalidRecordError(BrokerResponseError):  # type: ignore[misc]
     """Kafka's INVALID_RECORD, as a compacted topic answers a record without a key."""
 
     errno = 87
     message = "INVALID_RECORD"
 
 
-kafka_errors.setdefault(InvalidRecord.errno, InvalidRecord)  # aiokafka does not know it
-_REFUSED: Final = (MessageSizeTooLargeError, kafka_errors[InvalidRecord.errno])
+kafka_errors.setdefault(InvalidRecordError.errno, InvalidRecordError)  # aiokafka does not know it
+_REFUSED: Final = (MessageSizeTooLargeError, kafka_errors[InvalidRecordError.errno])
 """The broker refuses the record, and with it those of its batch."""
 
 

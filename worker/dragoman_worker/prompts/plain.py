@@ -13,7 +13,7 @@ _FORMAL: Final = frozenset({"more", "less"})
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
+class PlainProfile:
     """The unchanged source text; every field that would steer a model produces a warning."""
 
     name: str = "plain"
@@ -49,4 +49,4 @@ def _ignored(segment: Segment) -> tuple[str, ...]:
     return tuple([f"{name}: ignored by the echo engine" for name, value in given if value])
 
 
-PLAIN: Final = Plain()
+PLAIN: Final = PlainProfile()

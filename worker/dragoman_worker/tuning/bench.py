@@ -35,7 +35,7 @@ _MIN_AT_ONCE: Final = 16
 
 
 @dataclass(slots=True)
-class Results:
+class BenchResults:
     """Rows by strategy, and notes on what could not be measured."""
 
     rows: dict[str, list[Row]] = field(default_factory=dict)
@@ -53,9 +53,9 @@ class Bench:
         self._options = settings.engine.options
         self._share = share
         self._rounds = rounds
-        self.results = Results()
+        self.results = BenchResults()
 
-    async def run(self, wanted: Collection[str] | None) -> Results:
+    async def run(self, wanted: Collection[str] | None) -> BenchResults:
         """Measure every wanted strategy `rounds` times. None means all that fit the settings.
 
         Raises Refused if the engine does not start, and SettingsError for a named strategy that
@@ -155,7 +155,7 @@ def _too_many(most: int) -> dict[str, str]:
     return {"published": why}
 
 
-def table(results: Results) -> list[dict[str, Any]]:
+def table(results: BenchResults) -> list[dict[str, Any]]:
     """Return one line per strategy, slowest first: medians, and ratios to `all`."""
     base = {row["round"]: row["jobs_per_s"] for row in results.rows.get(BASE, ())}
     lines = [_line(name, rows, base) for name, rows in results.rows.items()]

@@ -39,7 +39,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChosenPoint:
     """The chosen point, the reason, and whether the sweep saw throughput stop growing."""
 
     sequences: int
@@ -71,12 +71,12 @@ def has_degraded(points: Sequence[Measured]) -> bool:
     return in_a_row >= PATIENCE
 
 
-def choose(points: Sequence[Measured]) -> Choice:
+def choose(points: Sequence[Measured]) -> ChosenPoint:
     """Choose the fewest sequences within `WITHIN` of the best. Raises ValueError without points."""
     best = max(points, key=lambda point: point.tokens_per_s)
     enough = (1 - WITHIN) * best.tokens_per_s
     chosen = min((p for p in points if p.tokens_per_s >= enough), key=lambda p: p.sequences)
-    return Choice(chosen.sequences, _why(points, best, chosen), has_degraded(points))
+    return ChosenPoint(chosen.sequences, _why(points, best, chosen), has_degraded(points))
 
 
 def why_keep(as_given: Row, as_chosen: Row) -> str | None:

@@ -12,7 +12,7 @@ from dragoman_worker.tuning import knee
 from dragoman_worker.tuning.measure.harness import Harness, OutOfBudget, Point
 from dragoman_worker.tuning.measure.load_generator import Drive
 from dragoman_worker.tuning.measure.results import Row, unusable
-from dragoman_worker.tuning.measure.sample import Sample
+from dragoman_worker.tuning.measure.sample import JobSample
 from dragoman_worker.tuning.measure.statistics import Arrivals
 from dragoman_worker.tuning.stages import (
     AFTER_SWEEP,
@@ -50,7 +50,7 @@ class Findings:
     given_engines: int = 1
     """Engines per GPU that `run` starts with the given settings."""
     sweep: list[Row] = field(default_factory=list)
-    choice: knee.Choice | None = None
+    choice: knee.ChosenPoint | None = None
     comparison: dict[str, Row] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -105,7 +105,7 @@ class Tuner:
         self,
         harness: Harness,
         settings: WorkerSettings,
-        sample: Sample,
+        sample: JobSample,
         options: TuneOptions,
         *,
         engines: int,

@@ -42,7 +42,7 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class LimitsReport:
     """Limits of all replicas together and of each by its number, and the GPUs of each."""
 
     whole: Limit
@@ -59,7 +59,7 @@ class Report:
         return {**_json(self.whole), "replicas": each}
 
 
-def ask(url: str) -> Report:
+def ask(url: str) -> LimitsReport:
     """Fetch the report of the worker at `url`. Raises NoAnswer, SettingsError if it is no URL."""
     address = page_of(url)
     try:
@@ -95,7 +95,7 @@ def page_of(url: str) -> str:
     return whole.rstrip("/").removesuffix("/metrics") + "/metrics"
 
 
-def report(page: str) -> Report:
+def report(page: str) -> LimitsReport:
     """Return the report of a page of metrics.
 
     Raises NoAnswer if no replica is ready yet, and ValueError if it is no worker's page.
@@ -107,7 +107,7 @@ def report(page: str) -> Report:
     loads = {name: Load(**row) for name, row in sorted(rows.items()) if _whole(row)}
     if not loads:
         raise NoAnswer("no replica of this worker takes jobs yet; ask again when it is ready")
-    return Report(
+    return LimitsReport(
         limit(together(list(loads.values()))),
         {name: limit(load) for name, load in loads.items()},
         _gpus(families),

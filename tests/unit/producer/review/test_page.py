@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_producer.review import page
-from dragoman_producer.review.page import Finding, Review, Row, pages
+from dragoman_producer.review.page import Review, ReviewRow, RowFinding, pages
 
 REVIEW = Review("run-1", "de", "en", "dragoman review out --apply edits-de-1.json")
 HOSTILE = "</script><script>alert(1)</script><!--<script>\u2028${policy}$data"
 
 
-def row(number: int = 0, source: str = "Hello.", target: str | None = "Hallo.") -> Row:
-    return Row("a.md", number, "line 1", source, target, "ok")
+def row(number: int = 0, source: str = "Hello.", target: str | None = "Hallo.") -> ReviewRow:
+    return ReviewRow("a.md", number, "line 1", source, target, "ok")
 
 
 class Parts(HTMLParser):
@@ -51,7 +51,7 @@ class Parts(HTMLParser):
             self._inside[-1] += data
 
 
-def only_page(*rows: Row) -> Parts:
+def only_page(*rows: ReviewRow) -> Parts:
     [(_, text)] = pages(REVIEW, rows, len(rows))
     return Parts(text)
 
@@ -83,7 +83,9 @@ def test_the_script_writes_no_markup() -> None:
 
 
 def test_the_reasons_of_a_verdict_are_given() -> None:
-    found = Row("a.md", 3, "line 9", "One.", "Eins.", "warn", (Finding("length", "2.1 times"),))
+    found = ReviewRow(
+        "a.md", 3, "line 9", "One.", "Eins.", "warn", (RowFinding("length", "2.1 times"),)
+    )
     [held] = json.loads(only_page(found).scripts[0])["rows"]
     assert held["reasons"] == [{"gate": "length", "detail": "2.1 times"}]
     assert held["digest"] == page.digest("One.")

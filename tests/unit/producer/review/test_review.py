@@ -15,10 +15,9 @@ from typer.testing import CliRunner, Result
 from dragoman_producer.cli.commands import _commands
 from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.operations.glossary_files import Languages
-from dragoman_producer.operations.memory_files import Row as MemoryRow
-from dragoman_producer.operations.memory_files import read_memory
+from dragoman_producer.operations.memory_files import MemoryRow, read_memory
 from dragoman_producer.runs.events import Extracted, Planned
-from dragoman_producer.runs.request import Request, Translation
+from dragoman_producer.runs.request import RunRequest, Translation
 from dragoman_producer.runs.translating import run_documents
 from dragoman_producer.testing import InMemoryClient, ItemFailed
 from dragoman_schemas.approved import ApprovedTranslation
@@ -41,7 +40,7 @@ async def out(tmp_path: Path) -> Path:
     (source / "sub").mkdir(parents=True)
     (source / "a.lines").write_text("One.\nTwo.\nFails.\n")
     (source / "sub" / "b.lines").write_text("Two.\nFour.\n")
-    request = Request((source,), ("de", "fr"), tmp_path / "out", Translation("en"))
+    request = RunRequest((source,), ("de", "fr"), tmp_path / "out", Translation("en"))
     async for _ in run_documents(InMemoryClient(answer), request):
         pass
     return tmp_path / "out"
@@ -108,7 +107,7 @@ def test_one_language_and_some_verdicts_can_be_asked_for(out: Path, review: Revi
 async def translated_again(
     out: Path, *to: str, translation: Translation, paths: tuple[Path, ...] = ()
 ) -> None:
-    request = Request(paths or (out.parent / "in",), to, out, translation)
+    request = RunRequest(paths or (out.parent / "in",), to, out, translation)
     async for _ in run_documents(InMemoryClient(answer), request):
         pass
 
@@ -134,7 +133,7 @@ async def test_edits_of_documents_of_earlier_runs_are_written_with_their_options
     held = source.read_text()
     source.unlink()
     (out.parent / "in" / "c.lines").write_text("Three.\n")
-    request = Request((out.parent / "in",), ("de",), out, Translation("en"), layout="suffix")
+    request = RunRequest((out.parent / "in",), ("de",), out, Translation("en"), layout="suffix")
     async for _ in run_documents(InMemoryClient(answer), request):
         pass
     source.write_text(held)
@@ -148,7 +147,7 @@ async def test_edits_of_documents_of_earlier_runs_are_written_with_their_options
 async def test_a_document_that_failed_with_other_options_leaves_the_one_that_stands(
     out: Path, review: Review
 ) -> None:
-    request = Request(
+    request = RunRequest(
         (out.parent / "in",), ("de",), out, Translation("en", formality="more", on_fail="fail")
     )
     async for _ in run_documents(InMemoryClient(answer), request):
@@ -201,7 +200,7 @@ async def test_edits_of_a_run_with_other_settings_are_refused(out: Path, review:
     review()
     path = edited(out, {0: "Eins."})
     for translation, status in ((Translation("en", formality="more"), 2), (Translation("en"), 0)):
-        request = Request((out.parent / "in",), ("de",), out, translation)
+        request = RunRequest((out.parent / "in",), ("de",), out, translation)
         async for _ in run_documents(InMemoryClient(answer), request):
             pass
         ended = await asyncio.to_thread(review, "--apply", str(path))
@@ -213,7 +212,7 @@ async def test_the_files_of_a_review_are_no_sources(out: Path, review: Review) -
     assert review().exit_code == 0
     exported = await asyncio.to_thread(review, "--to", "de", "--export", str(out / "work.xlf"))
     assert exported.exit_code == 0
-    request = Request((out,), ("de",), out, dry_run=True)
+    request = RunRequest((out,), ("de",), out, dry_run=True)
     events = [event async for event in run_documents(InMemoryClient(), request)]
     assert [event.path for event in events if isinstance(event, Extracted)] == []
 
@@ -370,7 +369,7 @@ async def run_again(out: Path, client: InMemoryClient | None = None, **more: Any
     """Run into German again; return the texts that were submitted."""
     client = client or InMemoryClient(answer)
     translation = more.pop("translation", Translation("en"))
-    request = Request((out.parent / "in",), ("de",), out, translation, **more)
+    request = RunRequest((out.parent / "in",), ("de",), out, translation, **more)
     async for _ in run_documents(client, request):
         pass
     return sorted({item.text for job in client.submitted for item in job.items})
@@ -450,7 +449,7 @@ async def test_overwrite_drops_edits_under_all_options(reviewed: Path) -> None:
 async def test_a_dry_run_counts_edits_as_done_and_drops_none(
     reviewed: Path, overwrite: bool, missing: int
 ) -> None:
-    request = Request(
+    request = RunRequest(
         (reviewed.parent / "in",), ("de",), reviewed, STRICT, overwrite=overwrite, dry_run=True
     )
     events = [event async for event in run_documents(InMemoryClient(), request)]

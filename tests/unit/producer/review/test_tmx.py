@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from dragoman_producer.operations.tmx import TmxUnit, read_tmx
-from dragoman_producer.review.page import Review, Row
-from dragoman_producer.review.rows import Stored
+from dragoman_producer.review.page import Review, ReviewRow
+from dragoman_producer.review.rows import StoredText
 from dragoman_producer.review.writing import write_tmx
 
 REVIEW = Review("run-1", "de", "en", "")
 
 
-def stored(source: str, target: str | None, context: str | None = None) -> Stored:
-    return Stored(1, 1, 1, context, Row("a.md", 0, "line 1", source, target, "ok"))
+def stored(source: str, target: str | None, context: str | None = None) -> StoredText:
+    return StoredText(1, 1, 1, context, ReviewRow("a.md", 0, "line 1", source, target, "ok"))
 
 
-def written(path: Path, *texts: Stored) -> tuple[list[TmxUnit], int]:
+def written(path: Path, *texts: StoredText) -> tuple[list[TmxUnit], int]:
     with path.open("w", encoding="utf-8") as file:
         writer = write_tmx(REVIEW, texts, lambda line: print(line, file=file))
     return list(read_tmx(path)), writer.left_out

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from dragoman_documents.codec import InlineCode
 from dragoman_producer.review import xliff
 from dragoman_producer.review.edits import BadEdits, Edit
-from dragoman_producer.review.page import Finding, Review, Row, digest
+from dragoman_producer.review.page import Review, ReviewRow, RowFinding, digest
 
 REVIEW = Review("run-1", "de", "en", "")
 
 
-def row(source: str = "Hello.", target: str | None = "Hallo.", **more: object) -> Row:
-    return Row("a.md", 0, "line 1", source, target, "ok", **more)  # type: ignore[arg-type]
+def row(source: str = "Hello.", target: str | None = "Hallo.", **more: object) -> ReviewRow:
+    return ReviewRow("a.md", 0, "line 1", source, target, "ok", **more)  # type: ignore[arg-type]
 
 
-def file_of(*rows: Row) -> bytes:
+def file_of(*rows: ReviewRow) -> bytes:
     return "".join(xliff.written(REVIEW, rows)).encode()
 
 
@@ -52,7 +52,9 @@ def test_tags_say_what_they_stand_for() -> None:
 
 
 def test_a_unit_tells_its_segment_state_limit_and_reasons() -> None:
-    found = Row("d/b.md", 7, "line 3", "One.", "Eins.", "warn", (Finding("length", "2"),), "new", 9)
+    found = ReviewRow(
+        "d/b.md", 7, "line 3", "One.", "Eins.", "warn", (RowFinding("length", "2"),), "new", 9
+    )
     made = file_of(found).decode()
     assert f'<trans-unit id="7-{digest("One.")}" resname="line 3" maxwidth="9"' in made
     assert '<target state="needs-review-translation">' in made

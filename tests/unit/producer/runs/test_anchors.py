@@ -11,7 +11,7 @@ import pytest
 from dragoman_producer import documents
 from dragoman_producer.runs.events import Finished, Planned
 from dragoman_producer.runs.links import Links, checked
-from dragoman_producer.runs.request import Reading, Request
+from dragoman_producer.runs.request import Reading, RunRequest
 from dragoman_producer.testing import InMemoryClient
 from dragoman_schemas.jobs import Item, TranslationJob
 
@@ -128,7 +128,7 @@ async def test_broken_links_fail_a_run_only_if_they_are_to(*, fails: bool, statu
 
 async def test_links_of_translations_by_others_are_checked() -> None:
     await ran()
-    request = Request((Path("docs"),), ("de",), OUT)
+    request = RunRequest((Path("docs"),), ("de",), OUT)
     assert await checked(request) == (1, Links(fragments=1))
 
     write("out/de/page.md", "# Los\n\n[x](#set-up)\n")

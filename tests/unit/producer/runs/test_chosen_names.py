@@ -51,14 +51,16 @@ async def ran(*paths: str, dry_run: bool = False, **more: Any) -> list[str]:
     return [item.text for job in client.submitted for item in job.items]
 
 
-def looked_into(path: str, **more: Any) -> chosen.Reading:
+def looked_into(path: str, **more: Any) -> chosen.ReadDocument:
     """Return what is known of a document of FILES after it was read."""
     codec, data = registry.codec(format_of(Path(path)) or ""), FILES[path].encode()
     options = Options("de", **more)
-    found = chosen.Chosen(codec, options)
+    found = chosen.ChosenNames(codec, options)
     segments = codec.extract(data, options).segments
     found.look(data, segments)
-    return chosen.Reading(path, codec.name, len(segments), refused=False, chosen=found.unmatched())
+    return chosen.ReadDocument(
+        path, codec.name, len(segments), refused=False, chosen=found.unmatched()
+    )
 
 
 def remarks() -> dict[str, list[tuple[str, int]]]:
@@ -145,5 +147,5 @@ def test_documents_that_are_empty_or_cannot_be_read_show_no_error_of_the_user(
     *, refused: bool
 ) -> None:
     missing = {"missing": [["fields", "a"]], "names": []}
-    reading = chosen.Reading("a.jsonl", "jsonl", 0, refused, None if refused else missing)
+    reading = chosen.ReadDocument("a.jsonl", "jsonl", 0, refused, None if refused else missing)
     assert in_no_document([reading], Reading(fields=("a",))) is None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dragoman_producer.runs.events import DocumentEnded
-from dragoman_producer.runs.request import Reading, Request
+from dragoman_producer.runs.request import Reading, RunRequest
 from dragoman_producer.runs.translating import run_documents
 from dragoman_producer.testing import InMemoryClient, ItemFailed
 from dragoman_schemas.failures import FailureCode
@@ -44,7 +44,7 @@ msgstr[2] ""
 async def translated(folder: Path, *, to: str, reading: Reading | None = None) -> list[str]:
     """Translate `folder/in` to `folder/out`; return the texts that were submitted."""
     client = InMemoryClient()
-    request = Request((folder / "in",), (to,), folder / "out", reading=reading or Reading())
+    request = RunRequest((folder / "in",), (to,), folder / "out", reading=reading or Reading())
     ended = [each async for each in run_documents(client, request)]
     statuses = {each.status for each in ended if isinstance(each, DocumentEnded)}
     assert statuses <= {"done", "unchanged"}, ended
@@ -147,7 +147,7 @@ async def test_plural_forms_without_their_number_are_counted_by_what_became_of_t
         return answer
 
     (folder / "in/pl.po").write_text(PO)
-    request = Request((folder / "in",), ("pl",), folder / "out")
+    request = RunRequest((folder / "in",), ("pl",), folder / "out")
     client = InMemoryClient(translate)
     assert [each async for each in run_documents(client, request)]
     report = json.loads((folder / "out/report.json").read_text())
@@ -162,7 +162,7 @@ async def test_encodings_that_were_recognised_or_left_are_reported(folder: Path)
     (folder / "in/a.txt").write_bytes(text.encode("cp1252"))
     (folder / "in/b.txt").write_text(text)
     client = InMemoryClient(lambda item, _: item.text.replace("Café", "Łódź"))
-    request = Request((folder / "in",), ("pl",), folder / "out")
+    request = RunRequest((folder / "in",), ("pl",), folder / "out")
     async for _ in run_documents(client, request):
         pass
     assert (folder / "out/pl/a.txt").read_text() == text.replace("Café", "Łódź")

@@ -16,8 +16,8 @@ from typer.testing import CliRunner, Result
 from dragoman_producer import client as client_module
 from dragoman_producer.cli import commands
 from dragoman_producer.manifest.database import Manifest
-from dragoman_producer.runs.report import Report
-from dragoman_producer.runs.request import Request
+from dragoman_producer.runs.report import RunReport
+from dragoman_producer.runs.request import RunRequest
 from dragoman_producer.testing import InMemoryClient
 
 
@@ -88,8 +88,8 @@ def test_a_report_that_the_disk_does_not_hold_is_named(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(Report, "_write_documents", full)
-    report = Report(Request((), ("de",), tmp_path / "out"), manifest, "run")
+    monkeypatch.setattr(RunReport, "_write_documents", full)
+    report = RunReport(RunRequest((), ("de",), tmp_path / "out"), manifest, "run")
     with pytest.raises(OSError, match=r"report\.json") as caught:
         report.write({})
     assert caught.value.errno == errno.ENOSPC

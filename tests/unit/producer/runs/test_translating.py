@@ -32,8 +32,8 @@ from dragoman_producer.runs.events import (
     Waiting,
 )
 from dragoman_producer.runs.extracting import Children
-from dragoman_producer.runs.refusals import Refused
-from dragoman_producer.runs.request import Reading, Request, Stop, Translation, UnknownGlossary
+from dragoman_producer.runs.refusals import DocumentRefused
+from dragoman_producer.runs.request import Reading, RunRequest, Stop, Translation, UnknownGlossary
 from dragoman_producer.runs.selecting import NothingThere, Selection
 from dragoman_producer.runs.translating import run_documents
 from dragoman_producer.testing import InMemoryClient, ItemFailed
@@ -77,7 +77,7 @@ class Ran:
 
 async def ran(source: Path, out: Path, *, client: InMemoryClient | None = None, **more: Any) -> Ran:
     client = client or InMemoryClient()
-    request = Request((source,), more.pop("to", ("de",)), out, **more)
+    request = RunRequest((source,), more.pop("to", ("de",)), out, **more)
     events = [event async for event in run_documents(client, request)]
     return Ran(out, events, client)
 
@@ -159,7 +159,7 @@ async def test_an_output_of_other_options_is_replaced(source: Path, tmp_path: Pa
 
 async def test_a_dry_run_forgets_nothing(source: Path, tmp_path: Path) -> None:
     await ran(source, tmp_path / "out", translation=Translation(memory="refresh"))
-    request = Request(
+    request = RunRequest(
         (source,), ("de",), tmp_path / "out", Translation(memory="refresh"), dry_run=True
     )
     events = [event async for event in run_documents(InMemoryClient(), request)]
@@ -366,7 +366,7 @@ async def test_no_more_texts_are_sent_to_a_child_that_ended(
     }  # fmt: skip
     texts = iter(["Text. " * 10] * 1_000_000)
     children = Children(1)
-    with pytest.raises(Refused, match="signal 9"):
+    with pytest.raises(DocumentRefused, match="signal 9"):
         await children.write(asked, texts)
     await children.close()
     assert next(texts, None) is not None
@@ -871,7 +871,7 @@ async def test_a_run_that_is_stopped_before_it_submits_writes_a_report(
 ) -> None:
     stop, client = Stop(), InMemoryClient()
     stop()
-    request = Request((source,), ("de",), tmp_path / "out")
+    request = RunRequest((source,), ("de",), tmp_path / "out")
     events = [event async for event in run_documents(client, request, stop=stop)]
     run = Ran(tmp_path / "out", events, client)
     assert (run.texts, run.finished.exit_status) == ([], 3)
@@ -993,7 +993,7 @@ async def test_a_run_over_files_that_are_known_can_be_stopped(source: Path, tmp_
         (source / f"{number}.lines").write_text("One.")
     await ran(source, tmp_path / "out")
     stop = Stop()
-    request = Request((source,), ("de",), tmp_path / "out")
+    request = RunRequest((source,), ("de",), tmp_path / "out")
     read = []
     async for event in run_documents(InMemoryClient(), request, stop=stop):
         if isinstance(event, Extracted):
@@ -1006,7 +1006,7 @@ async def test_a_dry_run_knows_its_seconds_if_an_earlier_run_had_a_rate(
     source: Path, tmp_path: Path
 ) -> None:
     async def seconds(*to: str) -> float | None:
-        request = Request((source,), to, tmp_path / "out", dry_run=True)
+        request = RunRequest((source,), to, tmp_path / "out", dry_run=True)
         events = [event async for event in run_documents(InMemoryClient(), request)]
         [planned] = [event for event in events if isinstance(event, Planned)]
         return planned.seconds
@@ -1045,7 +1045,7 @@ async def test_one_string_is_not_taken_for_a_list(source: Path, tmp_path: Path) 
 
 async def test_a_dry_run_submits_and_writes_nothing(source: Path, tmp_path: Path) -> None:
     client = InMemoryClient()
-    request = Request((source,), ("de",), tmp_path / "out", dry_run=True)
+    request = RunRequest((source,), ("de",), tmp_path / "out", dry_run=True)
     events = [event async for event in run_documents(client, request)]
     assert client.submitted == []
     assert not (tmp_path / "out/report.json").exists()

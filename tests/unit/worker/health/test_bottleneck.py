@@ -13,8 +13,8 @@ from dragoman_worker.health.bottleneck import (
     Cause,
     Feed,
     Load,
+    LoadWindow,
     Moment,
-    Window,
     bottleneck,
     feed_limit,
     together,
@@ -53,7 +53,7 @@ def moment(
 
 
 def load(*moments: Moment, limits: EngineLimits = LIMITS, most: int | None = None) -> Load:
-    window = Window(limits, most_items=most or moments[0].items, every_s=0.5)
+    window = LoadWindow(limits, most_items=most or moments[0].items, every_s=0.5)
     for each in moments:
         window.add(each)
     return window.load()

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman_schemas.results import ItemResult
 from dragoman_text.detection import Detection
-from dragoman_worker.prompts.plain import Plain
+from dragoman_worker.prompts.plain import PlainProfile
 from support.fakes.core import TIMEOUT_S, Core, record
 from support.fakes.scripted_judge import ScriptedJudge
 from support.processes.waiting import eventually
@@ -40,14 +40,14 @@ async def test_a_given_source_is_not_detected() -> None:
 
 async def test_the_languages_of_the_profile_are_the_candidates() -> None:
     judge = ScriptedJudge()
-    profile = Plain(languages=frozenset(("en", "de")))
+    profile = PlainProfile(languages=frozenset(("en", "de")))
     await results(Core(judge=judge, choose_profile=lambda _: profile), record(source_lang=...))
     assert judge.asked[0][1] == {"en", "de"}
 
 
 @pytest.mark.parametrize("needs_source", [True, False])
 async def test_a_job_is_translated_without_a_judge(needs_source: bool) -> None:
-    profile = Plain(needs_source=needs_source)
+    profile = PlainProfile(needs_source=needs_source)
     core = Core(judge=ScriptedJudge(available=False), choose_profile=lambda _: profile)
     [found] = await results(core, record(source_lang=...))
     assert core.state().status == "completed"

@@ -17,7 +17,7 @@ from dragoman_worker.job.terms import MOST_TERMS
 from dragoman_worker.ports import Prompt, StoredGlossary
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.chat import CHAT
-from dragoman_worker.prompts.plain import PLAIN, Plain
+from dragoman_worker.prompts.plain import PLAIN, PlainProfile
 from support.fakes.core import record
 from support.fakes.scripted_engine import ScriptedEngine
 
@@ -201,7 +201,7 @@ def test_a_profile_without_instructions_ignores_a_correction() -> None:
 
 
 def test_a_request_that_does_not_fit_is_too_long() -> None:
-    plans = planner(profile=Plain(max_source_tokens=3))
+    plans = planner(profile=PlainProfile(max_source_tokens=3))
     plan = plans.plan(job("one"))
     with pytest.raises(TooLong, match="at most 3"):
         plans.request(plan, plan.items[0], "one two three four")
@@ -296,7 +296,7 @@ def test_detections_from_outside_are_used_item_by_item() -> None:
 
 
 def test_a_prompt_that_names_the_source_gets_the_job_s_usual_language_in_doubt() -> None:
-    plans = planner(profile=Plain(needs_source=True))
+    plans = planner(profile=PlainProfile(needs_source=True))
     given = [Detection("fr", 0.9), None, Detection("fr", 0.9), Detection("en", 0.9)]
     plan = plans.open(job(["a", "b", "c", "d"], source_lang=...), detections=given)
     completed(plans, plan)
@@ -304,7 +304,7 @@ def test_a_prompt_that_names_the_source_gets_the_job_s_usual_language_in_doubt()
 
 
 def test_without_any_detection_the_script_decides() -> None:
-    plans = planner(profile=Plain(needs_source=True))
+    plans = planner(profile=PlainProfile(needs_source=True))
     plan = plans.open(job(["OK", "Да"], source_lang=...), detections=[None, None])
     completed(plans, plan)
     assert [item.source_lang for item in plan.items] == ["en", "ru"]

@@ -28,7 +28,7 @@ from dragoman_worker.job.item_results import first_failure, item_results
 from dragoman_worker.job.plan import Plan
 from dragoman_worker.job.translator import Translator
 from dragoman_worker.prompts.base import Profile, Segment
-from dragoman_worker.prompts.plain import PLAIN, Plain
+from dragoman_worker.prompts.plain import PLAIN, PlainProfile
 from support.fakes.core import TIMEOUT_S, Core, record
 from support.fakes.scripted_engine import Says, ScriptedEngine
 from support.processes.waiting import eventually
@@ -402,7 +402,7 @@ async def test_a_text_too_long_for_the_context_is_split_between_sentences() -> N
 
 
 async def test_a_text_of_more_sentences_than_the_profile_does_well_is_split() -> None:
-    core = Core(choose_profile=lambda _: cast("Profile", Plain(max_source_sentences=2)))
+    core = Core(choose_profile=lambda _: cast("Profile", PlainProfile(max_source_sentences=2)))
     text = SENTENCE * 5
     plan = await run(core, text)
     assert texts(core, plan) == [text.upper()]
@@ -410,7 +410,7 @@ async def test_a_text_of_more_sentences_than_the_profile_does_well_is_split() ->
 
 
 async def test_a_word_that_does_not_fit_fails_with_its_counts_and_spares_the_others() -> None:
-    core = Core(choose_profile=lambda _: cast("Profile", Plain(max_source_tokens=1)))
+    core = Core(choose_profile=lambda _: cast("Profile", PlainProfile(max_source_tokens=1)))
     core.engine = CharacterEngine()
     plan = await run(core, ["ok", "x" * 150])
     fine, long = item_results(plan)
@@ -430,21 +430,21 @@ class CharacterEngine(ScriptedEngine):
 
 
 async def test_a_term_that_must_not_be_translated_is_never_split() -> None:
-    core = Core(choose_profile=lambda _: cast("Profile", Plain(max_source_tokens=4)))
+    core = Core(choose_profile=lambda _: cast("Profile", PlainProfile(max_source_tokens=4)))
     term = "Very Long Brand"
     await run(core, f"a b c {term} d e f", do_not_translate=[term])
     assert any(term in source for source in in_engine(core))
 
 
 async def test_pieces_that_need_no_translation_do_not_reach_the_engine() -> None:
-    core = Core(choose_profile=lambda _: cast("Profile", Plain(max_source_sentences=1)))
+    core = Core(choose_profile=lambda _: cast("Profile", PlainProfile(max_source_sentences=1)))
     plan = await run(core, "One two three. 42! Four five six.")
     assert "42!" not in in_engine(core)
     assert texts(core, plan) == ["ONE TWO THREE. 42! FOUR FIVE SIX."]
 
 
 async def test_a_job_whose_first_piece_needs_no_translation_still_pays_for_the_next() -> None:
-    core = Core(choose_profile=lambda _: cast("Profile", Plain(max_source_sentences=1)))
+    core = Core(choose_profile=lambda _: cast("Profile", PlainProfile(max_source_sentences=1)))
     released = core.engine.hold("One two three.")
     task = asyncio.create_task(run(core, "42! One two three."))
     await core.inside("One two three.")
@@ -454,14 +454,14 @@ async def test_a_job_whose_first_piece_needs_no_translation_still_pays_for_the_n
 
 
 async def test_warnings_of_any_piece_are_kept() -> None:
-    core = Core(choose_profile=lambda _: cast("Profile", Plain(max_source_sentences=1)))
+    core = Core(choose_profile=lambda _: cast("Profile", PlainProfile(max_source_sentences=1)))
     plan = await run(core, "One two three. 42!", context="a letter")
     [item] = item_results(plan)
     assert any("context" in warning for warning in item.warnings)
 
 
 async def test_one_piece_that_fails_fails_its_item() -> None:
-    core = Core(choose_profile=lambda _: cast("Profile", Plain(max_source_sentences=1)))
+    core = Core(choose_profile=lambda _: cast("Profile", PlainProfile(max_source_sentences=1)))
     core.engine.script("Four five six.", PermanentEngineError("never"))
     plan = await run(core, "One two three. Four five six.")
     [item] = item_results(plan)
@@ -503,7 +503,7 @@ async def test_a_half_that_fails_fails_the_item() -> None:
 
 
 async def test_pieces_are_joined_with_the_blanks_of_the_target_language() -> None:
-    core = Core(choose_profile=lambda _: cast("Profile", Plain(max_source_sentences=1)))
+    core = Core(choose_profile=lambda _: cast("Profile", PlainProfile(max_source_sentences=1)))
     core.engine.script("これは文です。", Says("Sentence 1."))
     core.engine.script("次の文。", Says("This."))
     plan = await run(core, "これは文です。次の文。", source_lang="ja", target_lang="en")
@@ -514,7 +514,7 @@ async def test_pieces_are_joined_with_the_blanks_of_the_target_language() -> Non
 
 
 @dataclass(frozen=True, slots=True)
-class Recording(Plain):
+class Recording(PlainProfile):
     """Remembers what it was asked to render."""
 
     seen: Callable[[Segment], None] = lambda _: None

@@ -12,17 +12,19 @@ from dragoman_connections.settings import SettingsError, load_settings
 from dragoman_worker.cli import bench_session
 from dragoman_worker.cli.bench_session import benched
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.tuning.bench import Bench, Results
-from dragoman_worker.tuning.measure.harness import Pace
+from dragoman_worker.tuning.bench import Bench, BenchResults
+from dragoman_worker.tuning.measure.harness import PointSeconds
 from dragoman_worker.tuning.measure.load_generator import Drive
-from dragoman_worker.tuning.measure.session import CannotMeasure, Request
+from dragoman_worker.tuning.measure.session import CannotMeasure, MeasureRequest
 
 
-def request(folder: Path, **options: Any) -> Request:
+def request(folder: Path, **options: Any) -> MeasureRequest:
     place = folder / "jobs.jsonl"
     place.write_text(json.dumps({"job_id": "a", "text": "One.", "target_lang": "de"}) + "\n")
     settings = load_settings(WorkerSettings, None, {"engine.kind": "echo", **options})
-    return Request(settings, place, 10, folder / "out", Pace(0.1, 0.0), as_json=False)
+    return MeasureRequest(
+        settings, place, 10, folder / "out", PointSeconds(0.1, 0.0), as_json=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,8 +53,8 @@ async def test_a_strategy_that_needs_more_sequences_than_the_engine_runs_is_refu
 async def test_a_run_without_rows_keeps_an_earlier_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def nothing(*_: object) -> Results:
-        return Results(notes=["one request at a time: the engine died"])
+    async def nothing(*_: object) -> BenchResults:
+        return BenchResults(notes=["one request at a time: the engine died"])
 
     monkeypatch.setattr(Bench, "run", nothing)
     (tmp_path / "out").mkdir()
@@ -66,8 +68,8 @@ async def test_a_run_without_rows_keeps_an_earlier_table(
 async def test_names_rates_and_p99_are_uncut_at_every_width(
     width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def found(*_: object) -> Results:
-        return Results({"static": [row(0, 1_111.0)], "all": [row(0, 22_222.0)]})
+    async def found(*_: object) -> BenchResults:
+        return BenchResults({"static": [row(0, 1_111.0)], "all": [row(0, 22_222.0)]})
 
     monkeypatch.setattr(Bench, "run", found)
     monkeypatch.setattr(bench_session, "_plot", lambda *_: None)

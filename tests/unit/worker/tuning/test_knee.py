@@ -12,7 +12,7 @@ from dragoman_worker.tuning.knee import (
     PATIENCE,
     RULE,
     WITHIN,
-    Choice,
+    ChosenPoint,
     Measured,
     choose,
     degrades,
@@ -165,7 +165,9 @@ class OneRow:
 async def test_chosen_settings_without_a_verified_gain_are_not_kept(
     chosen: tuple[float, float], kept: bool
 ) -> None:
-    findings = Findings({"limits": {"max_num_seqs": 64}}, choice=Choice(256, "", degraded=False))
+    findings = Findings(
+        {"limits": {"max_num_seqs": 64}}, choice=ChosenPoint(256, "", degraded=False)
+    )
     findings.comparison["default"] = verified(1000, 1000)
     harness: Any = OneRow(verified(*chosen))
     settings: Any = None

@@ -17,17 +17,17 @@ from dragoman_worker.cli.tune_session import tune_options, tuned
 from dragoman_worker.engines.gpu import Gpu
 from dragoman_worker.engines.machine import Machine
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.tuning.bench import Results, table
-from dragoman_worker.tuning.measure.engine_process import Refused
-from dragoman_worker.tuning.measure.harness import Harness, OutOfBudget, Pace, Point
+from dragoman_worker.tuning.bench import BenchResults, table
+from dragoman_worker.tuning.measure.engine_process import EngineRefused
+from dragoman_worker.tuning.measure.harness import Harness, OutOfBudget, Point, PointSeconds
 from dragoman_worker.tuning.measure.load_generator import Drive
 from dragoman_worker.tuning.measure.sample import from_file
-from dragoman_worker.tuning.measure.session import CannotMeasure, Request
+from dragoman_worker.tuning.measure.session import CannotMeasure, MeasureRequest
 from dragoman_worker.tuning.tuner import TuneOptions
 from support.processes.child_process import ChildProcess, argv_of
 
 LATENCY_S = 0.02
-PACE = Pace(seconds=0.3, warm_s=0.05)
+PACE = PointSeconds(seconds=0.3, warm_s=0.05)
 POINT = Point("here", Drive(items=2))
 DEADLY = ("One.", "#!exit\nTwo.")
 
@@ -51,12 +51,14 @@ def jobs(folder: Path, texts: Iterable[str] = ("One.", "Two, and more of it.", "
     return place
 
 
-def request(folder: Path, settings: WorkerSettings | None = None, **more: Any) -> Request:
+def request(folder: Path, settings: WorkerSettings | None = None, **more: Any) -> MeasureRequest:
     given: dict[str, Any] = {"pace": PACE, "as_json": True, "sample": 100, "out": folder / "out"}
-    return Request(settings=settings or echo(), **{"jobs": jobs(folder), **given, **more})
+    return MeasureRequest(settings=settings or echo(), **{"jobs": jobs(folder), **given, **more})
 
 
-def harness(folder: Path, settings: WorkerSettings, pace: Pace = PACE, **texts: Any) -> Harness:
+def harness(
+    folder: Path, settings: WorkerSettings, pace: PointSeconds = PACE, **texts: Any
+) -> Harness:
     sample = from_file(jobs(folder, **texts), 100)
     return Harness(settings, sample, folder, pace, progress=lambda _: None)
 
@@ -100,7 +102,7 @@ async def test_tune_finds_where_the_engine_is_full_and_a_second_run_measures_not
 
     before = rows(tmp_path)
     other = echo(worker_id="another-process", kafka__bootstrap_servers="127.0.0.1:9")
-    nothing = request(tmp_path, other, pace=Pace(PACE.seconds, PACE.warm_s, budget_s=0))
+    nothing = request(tmp_path, other, pace=PointSeconds(PACE.seconds, PACE.warm_s, budget_s=0))
     assert await tuned(nothing, chosen()) == 0
     assert rows(tmp_path) == before
     again = json.loads((tmp_path / "out" / "tune.json").read_text())
@@ -130,7 +132,7 @@ def _measured(out: Path) -> int:
 
 
 async def test_a_budget_too_small_for_any_point_is_an_error(tmp_path: Path) -> None:
-    nothing = request(tmp_path, pace=Pace(PACE.seconds, PACE.warm_s, budget_s=0))
+    nothing = request(tmp_path, pace=PointSeconds(PACE.seconds, PACE.warm_s, budget_s=0))
     # Warming and counting may each be prolonged: 0.05 s and six times 0.3 s.
     with pytest.raises(CannotMeasure, match=r"may take 2 s, 0 are left of --budget-s 0; give more"):
         await tuned(nothing, chosen())
@@ -140,7 +142,7 @@ async def test_a_stage_left_out_for_lack_of_time_gives_exit_status_3(tmp_path: P
     options = chosen(sequences="1,4", stages="")
     assert await tuned(request(tmp_path), options) == 0
     options = chosen(sequences="1,4", stages="replicas", allow="replicas")
-    nothing = request(tmp_path, pace=Pace(PACE.seconds, PACE.warm_s, budget_s=0))
+    nothing = request(tmp_path, pace=PointSeconds(PACE.seconds, PACE.warm_s, budget_s=0))
     assert await tuned(nothing, options) == 3
     data = json.loads((tmp_path / "out" / "tune.json").read_text())
     assert "are left of --budget-s 0" in data["stages"][0]["why"]
@@ -237,7 +239,7 @@ async def test_an_engine_that_dies_under_load_is_a_row_and_the_run_continues(
         assert (
             harness(tmp_path, echo(), texts=DEADLY).rows.get(row["key"]) is None
         )  # but by the next
-        with pytest.raises(Refused, match="max_model_len"):
+        with pytest.raises(EngineRefused, match="max_model_len"):
             await bench.survey(Point("here", Drive(), {"max_model_len": 0}))
     finally:
         await bench.abandon()
@@ -300,7 +302,7 @@ async def test_batches_and_all_at_once_are_timed_until_their_last_job(
 
 
 async def test_no_point_starts_that_might_exceed_the_budget(tmp_path: Path) -> None:
-    bench = harness(tmp_path, echo(), Pace(PACE.seconds, PACE.warm_s, budget_s=60))
+    bench = harness(tmp_path, echo(), PointSeconds(PACE.seconds, PACE.warm_s, budget_s=60))
     try:
         await bench.measure(POINT)
         with pytest.raises(OutOfBudget, match="are left of --budget-s 60"):
@@ -344,7 +346,9 @@ def test_ratios_are_within_a_round_and_have_a_range() -> None:
             **rest,
         }
 
-    results = Results({"all": [row(0, 100.0), row(1, 200.0)], "one": [row(0, 10.0), row(1, 30.0)]})
+    results = BenchResults(
+        {"all": [row(0, 100.0), row(1, 200.0)], "one": [row(0, 10.0), row(1, 30.0)]}
+    )
     one = table(results)[0]
     assert one["strategy"] == "one"
     assert one["ratio"] == pytest.approx(20 / 150, abs=1e-4)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.process.placement import Place
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.tuning.measure.engine_process import EngineProcess, Refused
+from dragoman_worker.tuning.measure.engine_process import EngineProcess, EngineRefused
 
 _POLL_EVERY_S: Final = 0.05
 
@@ -68,16 +68,16 @@ class EnginePool:
 
     async def _start_beside(
         self, settings: WorkerSettings, places: Sequence[Place]
-    ) -> list[tuple[Place, Refused]]:
+    ) -> list[tuple[Place, EngineRefused]]:
         """Start engines side by side; return the places refused for what may pass.
 
         A refusal that lasts, or that of a single engine, cancels the starts of the others.
         """
 
-        async def start(place: Place) -> EngineProcess | tuple[Place, Refused]:
+        async def start(place: Place) -> EngineProcess | tuple[Place, EngineRefused]:
             try:
                 return await EngineProcess.start(settings, place, self._jobs, self._log)
-            except Refused as refused:
+            except EngineRefused as refused:
                 if refused.lasting or len(places) == 1:
                     raise
                 return place, refused

@@ -31,7 +31,7 @@ _EXIT_S: Final = 2.0
 _SETTING: Final = re.compile(r"\b((?:engine\.options|engine|limits)\.\w+)")
 
 
-class Refused(Exception):
+class EngineRefused(Exception):
     """The engine did not start or has died; the message gives the reason.
 
     `setting` is the name of the setting to change, if the message names one. `lasting` means that
@@ -103,7 +103,7 @@ class EngineProcess:
         self._send({"do": do, **more})
         try:
             return await self._answer(ANSWER_S)
-        except Refused:
+        except EngineRefused:
             await self.kill()
             raise
 
@@ -144,16 +144,16 @@ class EngineProcess:
             async with asyncio.timeout(within_s):
                 line = await self._reader.readline()
         except TimeoutError:  # before OSError, of which it is a subclass
-            raise Refused(
+            raise EngineRefused(
                 f"the engine gave no answer within {within_s:.0f} s; its log may say why"
             ) from None
         except OSError:
             line = b""
         if not line:
-            raise Refused(_exit_reason(await self._process.wait()))
+            raise EngineRefused(_exit_reason(await self._process.wait()))
         answer: dict[str, Any] = json.loads(line)
         if answer["event"] == "refused":
-            raise Refused(answer["message"], lasting=answer["kind"] == "settings")
+            raise EngineRefused(answer["message"], lasting=answer["kind"] == "settings")
         return answer
 
 

@@ -26,10 +26,10 @@ from dragoman_worker.tuning.measure.engine_pool import (
     together,
     until,
 )
-from dragoman_worker.tuning.measure.engine_process import EngineProcess, Ready, Refused
+from dragoman_worker.tuning.measure.engine_process import EngineProcess, EngineRefused, Ready
 from dragoman_worker.tuning.measure.load_generator import Drive
 from dragoman_worker.tuning.measure.results import Row, Rows, environment, key_of
-from dragoman_worker.tuning.measure.sample import Sample
+from dragoman_worker.tuning.measure.sample import JobSample
 from dragoman_worker.tuning.measure.statistics import spread, statistics_of
 
 _MIN_JOBS: Final = 8
@@ -44,7 +44,7 @@ class OutOfBudget(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class PointSeconds:
     """Seconds per point: counting, minimum warm-up, and the budget of the whole run."""
 
     seconds: float
@@ -76,9 +76,9 @@ class Harness:
     def __init__(
         self,
         settings: WorkerSettings,
-        sample: Sample,
+        sample: JobSample,
         folder: Path,
-        pace: Pace,
+        pace: PointSeconds,
         *,
         progress: Callable[[str], None],
         on_row: Callable[[Row], None] = lambda _: None,
@@ -130,7 +130,7 @@ class Harness:
             return known
         try:
             row = await self._measure(point, reserve_s)
-        except Refused as refused:
+        except EngineRefused as refused:
             await self._pool.kill()
             row = _refusal(refused)
         row = {"key": key, **self._point_fields(point), **row}
@@ -146,7 +146,7 @@ class Harness:
             return known
         try:
             engine = (await self._with_engines(point, 0.0))[0]
-        except Refused as refused:
+        except EngineRefused as refused:
             reason = {**_refusal(refused), "passing": True, "at": _now()}
             self.rows.add({"key": key, **self._point_fields(point), **reason})
             raise
@@ -185,7 +185,7 @@ class Harness:
         try:
             places = first_places(settings.engine, point.engines)
         except SettingsError as unfit:
-            raise Refused(str(unfit), lasting=True) from None
+            raise EngineRefused(str(unfit), lasting=True) from None
         starts_s = self._pool.start_s * len(starts_in_turn(places))
         needed_s = starts_s + self._pace.most_s + reserve_s
         self._check_budget(needed_s, "starting the engine and measuring a point")
@@ -274,7 +274,7 @@ class Harness:
         }
 
 
-def _refusal(refused: Refused) -> Row:
+def _refusal(refused: EngineRefused) -> Row:
     return {"refused": str(refused), "setting": refused.setting, "passing": not refused.lasting}
 
 

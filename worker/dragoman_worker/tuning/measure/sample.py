@@ -31,7 +31,7 @@ _SEED: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class JobSample:
     """Jobs in a fixed shuffled order, so that no part of them is all long or all short."""
 
     jobs: tuple[TranslationJob, ...]
@@ -62,7 +62,7 @@ class Sample:
             raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-def from_file(path: Path, count: int) -> Sample:
+def from_file(path: Path, count: int) -> JobSample:
     """Draw up to `count` jobs from all of a JSONL file. Raises SettingsError."""
     try:
         # Not splitlines, which also splits at U+2028: a JSON string may contain it.
@@ -72,10 +72,10 @@ def from_file(path: Path, count: int) -> Sample:
     jobs = [_job(path, n, line) for n, line in enumerate(lines, 1) if line.strip()]
     if not jobs:
         raise SettingsError(f"--jobs {path}: it contains no job; give one job per line")
-    return Sample(_drawn(jobs, count), str(path))
+    return JobSample(_drawn(jobs, count), str(path))
 
 
-async def from_topic(settings: WorkerSettings, count: int, within: Deadline) -> Sample:
+async def from_topic(settings: WorkerSettings, count: int, within: Deadline) -> JobSample:
     """Read the last `count` jobs of the topics without joining the consumer group.
 
     Raises Unreachable, and SettingsError if there is no job.
@@ -85,7 +85,7 @@ async def from_topic(settings: WorkerSettings, count: int, within: Deadline) -> 
     return from_records(records, topics, count)
 
 
-def from_records(records: Sequence[Recent], topics: str, count: int) -> Sample:
+def from_records(records: Sequence[Recent], topics: str, count: int) -> JobSample:
     """Return the valid jobs and their arrival rates. Raises SettingsError if there are none."""
     read = [(job, record.timestamp_ms) for record in records if (job := _readable(record))]
     if not read:
@@ -94,7 +94,7 @@ def from_records(records: Sequence[Recent], topics: str, count: int) -> Sample:
         )
     jobs = _drawn([job for job, _ in read], count)
     rates = arrivals([at for _, at in read])
-    return Sample(jobs, f"the last records of {topics}", rates, len(records) - len(read))
+    return JobSample(jobs, f"the last records of {topics}", rates, len(records) - len(read))
 
 
 def _drawn(jobs: Iterable[TranslationJob], count: int) -> tuple[TranslationJob, ...]:

@@ -22,9 +22,9 @@ from dragoman_connections.terminal import json_line, print_to
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.prompts.table import profile_chooser
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.tuning.measure.harness import Harness, Pace, options_text
+from dragoman_worker.tuning.measure.harness import Harness, PointSeconds, options_text
 from dragoman_worker.tuning.measure.results import Row
-from dragoman_worker.tuning.measure.sample import Sample, from_file, from_topic
+from dragoman_worker.tuning.measure.sample import JobSample, from_file, from_topic
 
 
 class CannotMeasure(Exception):
@@ -32,18 +32,18 @@ class CannotMeasure(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class MeasureRequest:
     """Parsed options that `tune` and `bench` share."""
 
     settings: WorkerSettings
     jobs: Path | None
     sample: int
     out: Path
-    pace: Pace
+    pace: PointSeconds
     as_json: bool
 
 
-class Screen:
+class MeasureScreen:
     """Progress on stderr: one changing line in a terminal, otherwise one line per event."""
 
     def __init__(self, *, quiet: bool) -> None:
@@ -95,7 +95,7 @@ def _changed(row: Row) -> str:
     return ", ".join([*engines, *([options_text(changed)] if changed else [])])
 
 
-async def read_sample(request: Request) -> Sample:
+async def read_sample(request: MeasureRequest) -> JobSample:
     """Return the jobs to measure with. Raises SettingsError, Unreachable and Halt."""
     if request.jobs is not None:
         return await asyncio.to_thread(from_file, request.jobs, request.sample)
@@ -104,7 +104,9 @@ async def read_sample(request: Request) -> Sample:
 
 
 @asynccontextmanager
-async def harness_for(request: Request, sample: Sample, screen: Screen) -> AsyncIterator[Harness]:
+async def harness_for(
+    request: MeasureRequest, sample: JobSample, screen: MeasureScreen
+) -> AsyncIterator[Harness]:
     """Open a harness; its engines are stopped on every exit. Raises SettingsError."""
     profile_chooser(request.settings.engine)  # an unknown profile is an error before any start
     folder = _folder(request.out)

@@ -12,7 +12,7 @@ from rich.table import Table
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A heading and its priority: 0 is always shown, a higher `drop` is left out sooner.
 
     Numbers are aligned right, `left` columns left.
@@ -32,7 +32,7 @@ class Line:
 
 
 def fitted(
-    console: Console, columns: Sequence[Column], lines: Sequence[Line], **shape: Any
+    console: Console, columns: Sequence[TableColumn], lines: Sequence[Line], **shape: Any
 ) -> Table:
     """Return a table with all columns that fit uncut; `shape` holds further options of Table."""
     left = list(range(len(columns)))
@@ -45,7 +45,10 @@ def fitted(
 
 
 def _table(
-    columns: Sequence[Column], lines: Sequence[Line], kept: Sequence[int], shape: Mapping[str, Any]
+    columns: Sequence[TableColumn],
+    lines: Sequence[Line],
+    kept: Sequence[int],
+    shape: Mapping[str, Any],
 ) -> Table:
     table = Table(box=box.SIMPLE_HEAD, **shape)
     for number in kept:

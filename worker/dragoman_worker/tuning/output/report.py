@@ -12,7 +12,7 @@ from rich.table import Table
 
 from dragoman_worker.tuning.knee import RULE
 from dragoman_worker.tuning.measure.results import Row
-from dragoman_worker.tuning.output.columns import Column, Line, fitted
+from dragoman_worker.tuning.output.columns import Line, TableColumn, fitted
 from dragoman_worker.tuning.stages import TAKING
 from dragoman_worker.tuning.tuner import Findings
 
@@ -25,18 +25,31 @@ _BAR: Final = 16
 _PUBLISHED: Final = "Published: VoicePing's 25 in flight, 16 sequences."
 _SEVERAL: Final = "xN: N engines on the GPU, as `run` starts them."
 _RATES: Final = (
-    Column("tok/s", drop=2),
-    Column("ms/tok", drop=3),
-    Column("p99 ms"),
-    Column("KV", drop=5),
-    Column("GPU", drop=4),
+    TableColumn("tok/s", drop=2),
+    TableColumn("ms/tok", drop=3),
+    TableColumn("p99 ms"),
+    TableColumn("KV", drop=5),
+    TableColumn("GPU", drop=4),
 )
 _SPREADS: Final = (
-    Column("", left=True),
-    *(Column(rank, drop=drop) for rank, drop in {"p50": 0, "p95": 2, "p99": 1, "max": 0}.items()),
+    TableColumn("", left=True),
+    *(
+        TableColumn(rank, drop=drop)
+        for rank, drop in {"p50": 0, "p95": 2, "p99": 1, "max": 0}.items()
+    ),
 )
-_SWEEP: Final = (Column("seqs"), Column("jobs/s"), Column("", drop=6, left=True), *_RATES)
-_COMPARISON: Final = (Column("", left=True), Column("jobs/s"), Column("ratio", drop=1), *_RATES)
+_SWEEP: Final = (
+    TableColumn("seqs"),
+    TableColumn("jobs/s"),
+    TableColumn("", drop=6, left=True),
+    *_RATES,
+)
+_COMPARISON: Final = (
+    TableColumn("", left=True),
+    TableColumn("jobs/s"),
+    TableColumn("ratio", drop=1),
+    *_RATES,
+)
 _SAMPLE: Final = ("jobs", "unplanned", "prompt_tokens", "output_budget", "items_per_job")
 _KEPT: Final = (
     "jobs_per_s",

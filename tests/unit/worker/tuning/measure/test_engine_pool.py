@@ -12,7 +12,7 @@ from dragoman_worker.process.placement import Place
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.measure import engine_pool
 from dragoman_worker.tuning.measure.engine_pool import EnginePool
-from dragoman_worker.tuning.measure.engine_process import EngineProcess, Refused
+from dragoman_worker.tuning.measure.engine_process import EngineProcess, EngineRefused
 
 SETTINGS = load_settings(WorkerSettings, None, {"engine.kind": "echo"})
 MEASURES = Place(measures_memory=True)
@@ -42,7 +42,7 @@ class FakeEngine(EngineProcess):
             engine.killed = True
             raise
         if number in cls.refused_at:
-            raise Refused(f"refused {number}", lasting=cls.refused_at[number])
+            raise EngineRefused(f"refused {number}", lasting=cls.refused_at[number])
         engine.is_ready = True
         return engine
 
@@ -115,7 +115,7 @@ async def test_one_refused_engine_ends_those_that_run_and_those_that_start(
     refused.go.set()
     await turns()
     assert start.done(), "the slow one is not waited for"
-    with pytest.raises(Refused, match="refused 1"):
+    with pytest.raises(EngineRefused, match="refused 1"):
         await start
     assert ready.is_ready
     assert (ready.killed, slow.killed) == (True, True)
@@ -154,7 +154,7 @@ async def test_an_engine_refused_alone_after_the_others_refuses_the_point(
         engine.go.set()
     await turns()
     fake.started[2].go.set()
-    with pytest.raises(Refused, match="refused 2"):
+    with pytest.raises(EngineRefused, match="refused 2"):
         await start
     assert fake.started[0].killed
     assert len(fake.started) == 3
@@ -169,7 +169,7 @@ async def test_an_engine_that_starts_beside_no_other_is_refused_at_once(
     _, start, _ = starting(tmp_path, places)
     await turns()
     fake.started[0].go.set()
-    with pytest.raises(Refused, match="refused 0"):
+    with pytest.raises(EngineRefused, match="refused 0"):
         await start
     assert len(fake.started) == 1
 

@@ -16,7 +16,7 @@ from dragoman_connections.settings import load_settings
 from dragoman_worker.process.placement import Place
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.measure import engine_process
-from dragoman_worker.tuning.measure.engine_process import EngineProcess, Refused
+from dragoman_worker.tuning.measure.engine_process import EngineProcess, EngineRefused
 
 KILLED = -signal.SIGKILL
 
@@ -47,7 +47,7 @@ async def test_a_command_without_an_answer_kills_the_engine(
 ) -> None:
     monkeypatch.setattr(engine_process, "ANSWER_S", 0.05)
     async with asyncio.timeout(30), unresponsive_engine() as (engine, process):
-        with pytest.raises(Refused, match="gave no answer within 0 s") as refused:
+        with pytest.raises(EngineRefused, match="gave no answer within 0 s") as refused:
             await engine.ask("look")
         assert process.returncode == KILLED
         assert not refused.value.lasting
@@ -59,7 +59,7 @@ async def test_a_start_that_never_finishes_is_refused(
     monkeypatch.setattr(engine_process, "START_S", 0.0)
     settings = load_settings(WorkerSettings, None, {"engine.kind": "echo"})
     async with asyncio.timeout(30):
-        with pytest.raises(Refused, match="gave no answer within 0 s"):
+        with pytest.raises(EngineRefused, match="gave no answer within 0 s"):
             await EngineProcess.start(settings, Place(), tmp_path / "jobs.jsonl", tmp_path / "log")
 
 

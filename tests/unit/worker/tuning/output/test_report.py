@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from dragoman_worker.tuning.knee import Choice
+from dragoman_worker.tuning.knee import ChosenPoint
 from dragoman_worker.tuning.output.report import show
 from dragoman_worker.tuning.stages import Decision
 from dragoman_worker.tuning.tuner import Findings
@@ -84,7 +84,7 @@ def test_a_wide_terminal_shows_all_columns() -> None:
 
 def test_words_in_brackets_are_printed_unchanged() -> None:
     findings = found(
-        choice=Choice(256, BRACKETS, degraded=False),
+        choice=ChosenPoint(256, BRACKETS, degraded=False),
         decisions=[Decision("fp8", BRACKETS)],
         notes=[BRACKETS],
     )

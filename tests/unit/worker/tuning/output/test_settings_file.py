@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dragoman_connections.settings import load_settings
 from dragoman_worker.settings import WorkerSettings
-from dragoman_worker.tuning.knee import Choice
+from dragoman_worker.tuning.knee import ChosenPoint
 from dragoman_worker.tuning.output import settings_file
 from dragoman_worker.tuning.stages import Decision
 from dragoman_worker.tuning.tuner import Findings
@@ -33,7 +33,9 @@ GIVEN: dict[str, Any] = {
 
 
 def found(*decisions: Decision) -> Findings:
-    choice = Choice(512, "512 sequences write 15,000 tokens/s, 99.0% of the best", degraded=True)
+    choice = ChosenPoint(
+        512, "512 sequences write 15,000 tokens/s, 99.0% of the best", degraded=True
+    )
     return Findings(SURVEY, choice=choice, decisions=list(decisions))
 
 
