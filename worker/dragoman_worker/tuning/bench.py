@@ -58,8 +58,8 @@ class Bench:
     async def run(self, wanted: Collection[str] | None) -> BenchResults:
         """Measure every wanted strategy `rounds` times. None means all that fit the settings.
 
-        Raises Refused if the engine does not start, and SettingsError for a named strategy that
-        does not fit.
+        Raises EngineRefused if the engine does not start, and SettingsError for a named strategy
+        that does not fit.
         """
         names, unfit = set(STRATEGIES if wanted is None else wanted), self._unfit()
         if wanted is not None:

@@ -120,7 +120,7 @@ class Tuner:
         self._base: Mapping[str, Any] = {"max_num_seqs": most} if most else {}
 
     async def run(self) -> Findings:
-        """Run all stages. Raises NothingMeasured, and Refused if no engine starts at all."""
+        """Run all stages. Raises NothingMeasured, and EngineRefused if no engine starts at all."""
         harness = self._harness
         survey = await harness.survey(Point("survey", Drive(), self._base))
         found = Findings(survey, self._engines, arrivals=self._sample.arrivals)

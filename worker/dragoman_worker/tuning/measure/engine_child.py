@@ -2,15 +2,14 @@
 
 usage: python -m dragoman_worker.tuning.measure.engine_child DESCRIPTOR
 
-Started by `EngineProcess`. Commands and answers are JSON lines on the socket. When the parent is
-gone, the socket reaches its end and the child stops.
+Started by `EngineProcess`. Commands and answers are JSON. When the parent closes the channel, the
+child closes the engine and exits.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import sys
 import time
 from contextlib import suppress
@@ -18,6 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from dragoman_connections.child import AsyncChannel, ChannelClosed, connected
 from dragoman_connections.settings import SettingsError
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_worker import log
@@ -28,51 +28,41 @@ from dragoman_worker.process.event_loop import run_loop
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.measure.load_generator import Drive, LoadGenerator
 
-MAX_LINE_BYTES = 2**26
-
 
 class EngineChild:
-    """One engine, its load generator and the socket to the parent."""
+    """One engine, its load generator and the channel to the parent."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
+    def __init__(self, channel: AsyncChannel) -> None:
+        self._channel = channel
         self._load: LoadGenerator | None = None
 
     async def run(self) -> None:
-        """Start the engine of the first line, then execute commands until the socket ends."""
-        first = json.loads(await self._reader.readline())
+        """Start the engine of the first message, then execute commands until the channel ends."""
+        first = json.loads(await self._channel.receive())
         settings = WorkerSettings.model_validate(first["settings"])
         log.configure(settings.log, worker_id="tuning")
         try:
             engine = open_engine(settings.engine, log_level=settings.log.level)
         except SettingsError as invalid:
             self._send(**_refusal(invalid))
-            await self._writer.drain()
             return
-        lines: asyncio.Queue[bytes] = asyncio.Queue()
-        work = asyncio.create_task(self._work(engine, settings, first["jobs"], lines))
-        feed = asyncio.create_task(self._feed(lines, work))
+        work = asyncio.create_task(self._work(engine, settings, first["jobs"]))
+        end = asyncio.create_task(self._end(work))
         try:
             await asyncio.wait({work})
             if not work.cancelled() and (error := work.exception()) is not None:
                 self._send(**_refusal(error))
         finally:
-            feed.cancel()
+            end.cancel()
             if self._load is not None:
                 await self._load.end()
             await engine.close()
-            with suppress(OSError):
-                await self._writer.drain()
 
-    async def _feed(self, lines: asyncio.Queue[bytes], work: asyncio.Task[None]) -> None:
-        while line := await self._reader.readline():
-            lines.put_nowait(line)
+    async def _end(self, work: asyncio.Task[None]) -> None:
+        await self._channel.ended()
         work.cancel()
 
-    async def _work(
-        self, engine: Engine, settings: WorkerSettings, jobs: str, lines: asyncio.Queue[bytes]
-    ) -> None:
+    async def _work(self, engine: Engine, settings: WorkerSettings, jobs: str) -> None:
         began = time.perf_counter()
         await engine.start()
         start_s = time.perf_counter() - began
@@ -82,9 +72,7 @@ class EngineChild:
         facts = {"limits": limits, "engine": info, "model": engine.model}
         self._send(event="ready", start_s=round(start_s, 2), **facts)
         while True:
-            command = json.loads(await lines.get())
-            if command["do"] == "stop":
-                return
+            command = json.loads(await self._channel.receive())
             answer = await self._execute(load, command)
             if (failure := load.failure()) is not None:
                 raise failure
@@ -107,7 +95,7 @@ class EngineChild:
         return {"jobs_done": load.done}
 
     def _send(self, **fields: Any) -> None:
-        self._writer.write(json.dumps(fields).encode() + b"\n")
+        self._channel.send(json.dumps(fields).encode())
 
 
 def _refusal(error: BaseException) -> dict[str, str]:
@@ -125,9 +113,11 @@ def _read(path: Path) -> list[TranslationJob]:
 
 
 async def _main(descriptor: int) -> None:
-    parent = socket.socket(fileno=descriptor)
-    parent.set_inheritable(False)
-    await EngineChild(*await asyncio.open_connection(sock=parent, limit=MAX_LINE_BYTES)).run()
+    channel = await AsyncChannel.over(connected(descriptor))
+    with suppress(ChannelClosed):
+        await EngineChild(channel).run()
+    channel.close()
+    await channel.ended()  # all is written
 
 
 if __name__ == "__main__":

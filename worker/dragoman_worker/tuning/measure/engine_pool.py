@@ -38,8 +38,8 @@ class EnginePool:
         """Stop the present engines and start others, one in each place.
 
         They start side by side, except for engines that measure the GPU's free memory: each of
-        those waits for the one before. `options` is shown as progress. Raises Refused; then no
-        engine runs.
+        those waits for the one before. `options` is shown as progress. Raises EngineRefused;
+        then no engine runs.
         """
         await self.stop()
         began = time.monotonic()

@@ -7,21 +7,19 @@ import json
 import os
 import re
 import signal
-import socket
 import sys
-from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
+from dragoman_connections.child import ChannelClosed, ChildProcess
 from dragoman_connections.settings import ENV_PREFIX
 from dragoman_worker.process.placement import Place
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.measure.load_generator import Drive
 
-_MAX_LINE_BYTES: Final = 2**26
+_MODULE: Final = "dragoman_worker.tuning.measure.engine_child"
 START_S: Final = 1_800.0
 """Longest start: a large model from a slow disk is read, compiled and captured within it."""
 ANSWER_S: Final = 300.0
@@ -59,30 +57,24 @@ class Ready:
 class EngineProcess:
     """An engine in a process and session of its own, so that its crash does not end the parent."""
 
-    def __init__(
-        self, process: Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    def __init__(self, process: ChildProcess) -> None:
         self._process = process
-        self._reader = reader
-        self._writer = writer
         self.ready = Ready(0.0, {}, {}, "")
 
     @classmethod
     async def start(cls, settings: WorkerSettings, place: Place, jobs: Path, log: Path) -> Self:
-        """Start and warm an engine in its place; its log is appended to a file. Raises Refused."""
-        own, child = socket.socketpair()
-        with child, log.open("ab") as output:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", "dragoman_worker.tuning.measure.engine_child"),
-                str(child.fileno()),
-                pass_fds=[child.fileno()],
+        """Start and warm an engine in its place; its log is appended to a file.
+
+        Raises EngineRefused.
+        """
+        with log.open("ab") as output:
+            process = await ChildProcess.start(
+                lambda descriptor: (sys.executable, "-P", "-m", _MODULE, descriptor),
                 env={**_environment(), **place.environment},
-                stdin=DEVNULL,
                 stdout=output,
                 stderr=output,
-                start_new_session=True,  # Ctrl-C reaches the parent alone
             )
-        engine = cls(process, *await asyncio.open_connection(sock=own, limit=_MAX_LINE_BYTES))
+        engine = cls(process)
         try:
             own_settings = _engine_settings(settings, place)
             engine._send({"settings": own_settings, "jobs": str(jobs)})
@@ -99,7 +91,10 @@ class EngineProcess:
         return engine
 
     async def ask(self, do: str, **more: Any) -> dict[str, Any]:
-        """Send a command and return the answer. If the engine died, clean up and raise Refused."""
+        """Send a command and return the answer.
+
+        Raises EngineRefused if the engine died; nothing of it is left then.
+        """
         self._send({"do": do, **more})
         try:
             return await self._answer(ANSWER_S)
@@ -112,46 +107,30 @@ class EngineProcess:
         await self.ask("begin", drive=asdict(drive))
 
     async def close(self) -> None:
-        """Let the process exit by itself within 30 s, then kill it."""
-        try:
-            with suppress(OSError):
-                self._send({"do": "stop"})
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_CLOSE_S):
-                    await self._process.wait()
-        finally:
-            await self.kill()
+        """Let the process close its engine within 30 s, then kill it."""
+        await self._end(_CLOSE_S)
 
     async def kill(self) -> None:
         """Kill the process and all that it started. Idempotent."""
-        self._writer.close()
-        try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(
-                    _EXIT_S
-                ):  # it exits and cleans up when the socket closes
-                    await self._process.wait()
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-        await self._process.wait()
+        await self._end(_EXIT_S)
+
+    async def _end(self, within_s: float) -> None:
+        await self._process.end(within_s)
+        await self._process.wait()  # its GPU memory is free then
 
     def _send(self, message: Mapping[str, Any]) -> None:
-        self._writer.write(json.dumps(message).encode() + b"\n")
+        self._process.channel.send(json.dumps(message).encode())
 
     async def _answer(self, within_s: float) -> dict[str, Any]:
         try:
             async with asyncio.timeout(within_s):
-                line = await self._reader.readline()
-        except TimeoutError:  # before OSError, of which it is a subclass
+                answer: dict[str, Any] = json.loads(await self._process.channel.receive())
+        except TimeoutError:
             raise EngineRefused(
                 f"the engine gave no answer within {within_s:.0f} s; its log may say why"
             ) from None
-        except OSError:
-            line = b""
-        if not line:
-            raise EngineRefused(_exit_reason(await self._process.wait()))
-        answer: dict[str, Any] = json.loads(line)
+        except ChannelClosed:
+            raise EngineRefused(_exit_reason(await self._process.wait())) from None
         if answer["event"] == "refused":
             raise EngineRefused(answer["message"], lasting=answer["kind"] == "settings")
         return answer

@@ -140,7 +140,7 @@ class Harness:
         return row
 
     async def survey(self, point: Point, most: int = 2_000) -> Row:
-        """Return the sample's lengths in tokens, and the engine's limits. Raises Refused."""
+        """Return the sample's lengths in tokens, and the engine's limits. Raises EngineRefused."""
         key = key_of({"survey": self._inputs(point), "sample": self._digest})
         if (known := self.rows.get(key)) is not None and "refused" not in known:
             return known

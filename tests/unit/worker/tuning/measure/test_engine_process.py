@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import socket
-from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from dragoman_connections.child import ChildProcess
 from dragoman_connections.settings import load_settings
 from dragoman_worker.process.placement import Place
 from dragoman_worker.settings import WorkerSettings
@@ -27,19 +26,13 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def unresponsive_engine() -> AsyncIterator[tuple[EngineProcess, Process]]:
+async def unresponsive_engine() -> AsyncIterator[tuple[EngineProcess, ChildProcess]]:
     """Start a process that neither answers nor exits."""
-    own, child = socket.socketpair()
-    process = await asyncio.create_subprocess_exec(
-        "sleep", "600", stdin=DEVNULL, start_new_session=True
-    )
-    with child:
-        try:
-            yield EngineProcess(process, *await asyncio.open_connection(sock=own)), process
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+    process = await ChildProcess.start(lambda _: ("sleep", "600"))
+    try:
+        yield EngineProcess(process), process
+    finally:
+        await process.end()
 
 
 async def test_a_command_without_an_answer_kills_the_engine(
@@ -49,7 +42,7 @@ async def test_a_command_without_an_answer_kills_the_engine(
     async with asyncio.timeout(30), unresponsive_engine() as (engine, process):
         with pytest.raises(EngineRefused, match="gave no answer within 0 s") as refused:
             await engine.ask("look")
-        assert process.returncode == KILLED
+        assert process.status == KILLED
         assert not refused.value.lasting
 
 
@@ -66,11 +59,11 @@ async def test_a_start_that_never_finishes_is_refused(
 async def test_ctrl_c_while_an_engine_closes_kills_it() -> None:
     async with asyncio.timeout(30), unresponsive_engine() as (engine, process):
         closing = asyncio.create_task(engine.close())
-        await asyncio.sleep(0)  # `close` has sent "stop" and waits
+        await asyncio.sleep(0)  # `close` has closed the channel and waits
         closing.cancel()
         with pytest.raises(asyncio.CancelledError):
             await closing
-        assert process.returncode == KILLED
+        assert process.status == KILLED
 
 
 async def test_a_second_ctrl_c_kills_it_too() -> None:
