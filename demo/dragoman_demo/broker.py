@@ -1,8 +1,8 @@
 """Embedded Kafka broker: the mock cluster of the confluent-kafka wheel's librdkafka.
 
 The mock cluster was made for librdkafka's own tests. Here it runs in a separate process:
-`python -m dragoman_demo.broker --topic NAME:COUNT` prints one JSON line,
-`{"bootstrap": "127.0.0.1:PORT"}`, and serves until its stdin closes or it receives SIGTERM.
+`python -m dragoman_demo.broker DESCRIPTOR --topic NAME:COUNT` sends its address to its parent, and
+serves until that closes the channel.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import ctypes
 import importlib.util
-import json
 import os
 import sys
 import tempfile
@@ -21,8 +20,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from dragoman_connections.child import Channel, ChannelClosed, ChildProcess, connected
 from dragoman_connections.terminal import how_to_install, print_to
-from dragoman_demo.child import ChildFailed, stop
+from dragoman_demo.child import ChildFailed, own_environment
 
 _START_S = 20.0
 _STOP_S = 5.0
@@ -40,7 +40,7 @@ class EmbeddedBroker:
 
     def __init__(self, topics: Mapping[str, int]) -> None:
         self._topics = dict(topics)
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: ChildProcess | None = None
         self._files = ExitStack()
         self._errors: IO[bytes] | None = None
         self.bootstrap = ""
@@ -55,16 +55,13 @@ class EmbeddedBroker:
     async def __aenter__(self) -> Self:
         arguments = [f"--topic={name}:{count}" for name, count in self._topics.items()]
         self._errors = self._files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "dragoman_demo.broker",
-            *arguments,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
+        self._process = await ChildProcess.start(
+            lambda descriptor: (
+                *(sys.executable, "-P", "-m", "dragoman_demo.broker", descriptor, *arguments),
+            ),
+            env=own_environment(),
+            stdout=self._errors,
             stderr=self._errors,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            start_new_session=True,
         )
         try:
             self.bootstrap = await self._read_bootstrap(self._process)
@@ -81,21 +78,17 @@ class EmbeddedBroker:
     ) -> None:
         await self._stop()
 
-    async def _read_bootstrap(self, process: asyncio.subprocess.Process) -> str:
-        line = b""
-        if process.stdout is not None:
+    async def _read_bootstrap(self, process: ChildProcess) -> str:
+        try:
             async with asyncio.timeout(_START_S):
-                line = await process.stdout.readline()
-        if not line:
-            raise ChildFailed(f"the embedded broker did not start: {self._last_error()}")
-        return str(json.loads(line)["bootstrap"])
+                return (await process.channel.receive()).decode()
+        except ChannelClosed:
+            await process.wait()
+            raise ChildFailed(f"the embedded broker did not start: {self._last_error()}") from None
 
     async def _stop(self) -> None:
         if self._process is not None:
-            await stop(self._process, within_s=_STOP_S)
-            # asyncio keeps the pipe's transport until it has read the end of the stream.
-            if self._process.stdout is not None:
-                await self._process.stdout.read()
+            await self._process.end(_STOP_S)
         self._files.close()
 
     def _last_error(self) -> str:
@@ -162,18 +155,19 @@ def _topic(text: str) -> tuple[str, int]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve until stdin closes or SIGTERM terminates the process."""
+    """Serve until the parent closes the channel or dies."""
     parser = argparse.ArgumentParser(prog="dragoman_demo.broker", description=__doc__)
+    parser.add_argument("descriptor", type=int)
     parser.add_argument("--topic", type=_topic, action="append", default=[], dest="topics")
-    topics = dict(parser.parse_args(argv).topics)
+    arguments = parser.parse_args(argv)
+    parent = Channel(connected(arguments.descriptor))
     try:
-        cluster = _MockCluster(topics)
+        cluster = _MockCluster(dict(arguments.topics))
     except ChildFailed as error:
         print_to(sys.stderr, str(error))
         return 1
-    print(json.dumps({"bootstrap": cluster.bootstrap}), flush=True)
-    # os.read, not sys.stdin: the interpreter cannot exit while a thread holds a buffer's lock.
-    while os.read(0, 1024):
+    parent.send(cluster.bootstrap.encode())
+    while parent.receive() is not None:
         pass
     # A normal exit would run librdkafka's destructors, which join its threads.
     os._exit(0)

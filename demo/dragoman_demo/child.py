@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
+
+from dragoman_connections.child import ChildProcess
 
 _KILLING_S: Final = 30.0
 """Seconds for the parent link to kill what ignores SIGTERM. Killed earlier, on a machine that
@@ -38,22 +38,19 @@ class LinkedChild:
         self.log = log
         self._command = list(command)
         self._grace_s = grace_s
-        self._env = {**os.environ, **(env or {})}
-        self._process: asyncio.subprocess.Process | None = None
+        self._env = {**own_environment(), **(env or {})}
+        self._process: ChildProcess | None = None
 
     async def __aenter__(self) -> Self:
         with self.log.open("ab") as output:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                str(Path(__file__).with_name("parent_link.py")),
-                str(self._grace_s),
-                *self._command,
+            self._process = await ChildProcess.start(
+                lambda descriptor: (
+                    *(sys.executable, "-P", "-m", "dragoman_demo.parent_link"),
+                    *(descriptor, str(self._grace_s), *self._command),
+                ),
                 env=self._env,
-                stdin=asyncio.subprocess.PIPE,
                 stdout=output,
                 stderr=output,
-                # Ctrl-C reaches the demo alone, which then stops its children in order.
-                start_new_session=True,
             )
         return self
 
@@ -64,17 +61,17 @@ class LinkedChild:
         trace: TracebackType | None,
     ) -> None:
         if self._process is not None:
-            await stop(self._process, within_s=self._grace_s + _KILLING_S)
+            await self._process.end(self._grace_s + _KILLING_S)
 
     @property
     def exited(self) -> bool:
         """Whether the command is not running: not started yet, or exited."""
-        return self._process is None or self._process.returncode is not None
+        return self._process is None or self._process.status is not None
 
     @property
     def exit_status(self) -> int | None:
         """Exit status of the command; None while it runs."""
-        return None if self._process is None else self._process.returncode
+        return None if self._process is None else self._process.status
 
     async def wait(self) -> int:
         """Wait until the command exits by itself; return its exit status."""
@@ -87,17 +84,9 @@ class LinkedChild:
         return last_lines(self.log, count)
 
 
-async def stop(process: asyncio.subprocess.Process, *, within_s: float) -> None:
-    """Close the stdin that keeps the process alive; kill the process after `within_s` seconds."""
-    if process.stdin is not None:
-        process.stdin.close()
-    try:
-        async with asyncio.timeout(within_s):
-            await process.wait()
-    except TimeoutError:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+def own_environment() -> dict[str, str]:
+    """Return an environment in which a child imports what this process does."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 def last_lines(log: Path, count: int) -> str:

@@ -1,31 +1,34 @@
 """Wrapper process that terminates its command when the parent process exits, for any reason.
 
-`python parent_link.py GRACE_S COMMAND ...` runs the command in its own session and watches its
-own stdin, a pipe held by the parent: the kernel closes the pipe even when the parent is killed
-with SIGKILL. When stdin closes, or on SIGTERM, the command gets SIGTERM; GRACE_S seconds later its
-process group gets SIGKILL. Processes that the command leaves behind, such as the engine of a dead
-vLLM worker, are killed too: those of its process group, and on Linux those in other sessions.
+`python -m dragoman_demo.parent_link DESCRIPTOR GRACE_S COMMAND ...` runs the command in its own
+session and watches the channel to its parent, which the kernel closes even when the parent is
+killed with SIGKILL. When the channel closes, or on SIGTERM, the command gets SIGTERM; GRACE_S
+seconds later its process group gets SIGKILL. Processes that the command leaves behind, such as the
+engine of a dead vLLM worker, are killed too: those of its process group, and on Linux those in
+other sessions.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 from pathlib import Path
 from types import FrameType
 
+from dragoman_connections.child import STOP_SIGNALS, Channel, adopt_orphans
+
 
 def main() -> int:
     """Run the command until it or the parent exits; return the command's exit status."""
-    grace_s, command = float(sys.argv[1]), sys.argv[2:]
-    _adopt_orphans()
-    # No signal may arrive between the start and the installation of the forwarding handler.
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    parent = Channel(socket.socket(fileno=int(sys.argv[1])))
+    grace_s, command = float(sys.argv[2]), sys.argv[3:]
+    adopt_orphans()
+    # The parent has blocked the stop signals, until the forwarding handler is installed.
     process = subprocess.Popen(  # noqa: S603 - the parent's own command
         command,
         stdin=subprocess.DEVNULL,
@@ -42,7 +45,8 @@ def main() -> int:
 
     signal.signal(signal.SIGTERM, terminate)
     signal.signal(signal.SIGALRM, kill)
-    threading.Thread(target=_watch_parent, name="parent-watch", daemon=True).start()
+    watch = threading.Thread(target=_watch, args=(parent,), name="parent-watch", daemon=True)
+    watch.start()
     _unblock()
     status = process.wait()
     _kill_group(process.pid)
@@ -51,13 +55,12 @@ def main() -> int:
 
 
 def _unblock() -> None:
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 
 
-def _watch_parent() -> None:
-    """Send SIGTERM to this process once the parent's end of stdin is closed."""
-    # os.read, not sys.stdin: a buffered reader's lock would be held when the process exits.
-    while os.read(0, 1024):
+def _watch(parent: Channel) -> None:
+    """Send SIGTERM to this process once the parent has closed the channel, or has died."""
+    while parent.receive() is not None:
         pass
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -65,12 +68,6 @@ def _watch_parent() -> None:
 def _kill_group(leader: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(leader, signal.SIGKILL)
-
-
-def _adopt_orphans() -> None:
-    # PR_SET_CHILD_SUBREAPER: descendants that lose their parent become children of this process.
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
 
 
 def _kill_adopted() -> None:

@@ -204,7 +204,6 @@ PRINTS = re.compile(
 )
 ELSEWHERE = {
     "connections/dragoman_connections/terminal.py": 1,
-    "demo/dragoman_demo/broker.py": 1,  # JSON for its parent
     "producer/dragoman_producer/cli/review_export.py": 1,  # into a file
     "producer/dragoman_producer/cli/translate_stdin.py": 2,  # a document: escaped lines, or bytes
     "producer/dragoman_producer/client.py": 1,  # an example
