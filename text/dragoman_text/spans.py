@@ -111,7 +111,7 @@ def possible_placeholders(text: str) -> Iterator[str]:
 
 def has_letters(text: str) -> bool:
     """Return whether any character is a letter of any script."""
-    return any(map(str.isalpha, text))
+    return text[:1].isalpha() or any(map(str.isalpha, text))
 
 
 def has_words(text: str) -> bool:

@@ -26,6 +26,7 @@ from dragoman_documents.markup.markdown.extracting import Extracting, Slot
 from dragoman_documents.markup.markdown.front_matter import Value, front_matter, paths
 from dragoman_documents.markup.markdown.html_blocks import HtmlSlots, replacements
 from dragoman_documents.markup.markdown.masks import Masks
+from dragoman_documents.markup.markdown.plain import SpelledOnce, keeps_constructs
 from dragoman_documents.markup.markdown.raw_counts import constructs, labels
 from dragoman_documents.markup.markdown.titles import spelled_title
 from dragoman_documents.markup.markdown.unit_codes import with_titles
@@ -181,9 +182,18 @@ class _Splicing:
         if slot.unit is None or not _delimits(slot.unit, source, content):
             return None
         written = whole(slot, content, source).encode()
+        if self._keeps_constructs(part):
+            return slot, content, written
         raw, before = source[slot.start : slot.end], _before(slot.unit)
         same = self._has_the_same(before + raw, before + written)
         return (slot, content, written) if same else None
+
+    def _keeps_constructs(self, part: Part) -> bool:
+        """Return whether a unit has the constructs of its source without a look at its bytes."""
+        if not isinstance(part.spelled, SpelledOnce) or not part.spelled.is_literal:
+            return False
+        source = self.segments[part.number].text
+        return not part.slot.titles and keeps_constructs(source, part.codes)
 
     def _blocks(self, writer: Writer) -> Iterator[list[Part]]:
         """Yield the units of each block that have a translation that Markdown can hold."""

@@ -44,10 +44,11 @@ from dragoman_documents.markup.markdown.unit_codes import (
     inner_titles,
     text_and_codes,
 )
-from dragoman_documents.markup.markdown.units import Unit, units
+from dragoman_documents.markup.markdown.units import Unit, has_lines, units
 from dragoman_documents.markup.sites import site
 from dragoman_documents.splicing import skeleton
 
+_BLANKS: Final = " \t"
 _LEFT: Final = {
     "directive": "unknown directives with text, and terms of glossaries",
     "shortcode": "shortcodes with text",
@@ -161,13 +162,31 @@ class Extracting:
             block.kind, block.level, block.paragraph = "title", 0, False
         if block.level:
             self.headings.append(block)
-        rest = deque(self._titles_of(block))
-        for unit in units(block, self.masks):
-            within = self._within(unit, rest)
-            self._add_unit(unit, within)
-        self._add_titles(rest)
+        if not self._has_added(block):
+            rest = deque(self._titles_of(block))
+            for unit in units(block, self.masks):
+                within = self._within(unit, rest)
+                self._add_unit(unit, within)
+            self._add_titles(rest)
         if block.level and self.options.headings:
             self._add_heading(block)
+
+    def _has_added(self, block: Block) -> bool:
+        """Add a block that is one text without other syntax; return whether it is one."""
+        token = block.tokens[0]
+        kind, start, end, text = token
+        if len(block.tokens) > 1 or kind != "text" or not text[0].isalpha() or text[-1] in _BLANKS:
+            return False
+        if "<" in text or "://" in text or self.masks.any_within(start, end):
+            return False
+        if self._lists or (self._attributes and self._attributes[0].start < end):
+            return False
+        unit = Unit(start, end, block.tokens, block, has_lines(block), block.paragraph)
+        self.slots.append(Slot(start, end, unit))
+        place, above = self._place(start), self._above()
+        doubled = block.paragraph
+        self.segments.append(Segment(text, place, block.kind, headings=above, doubled=doubled))
+        return True
 
     def _titles_of(self, block: Block) -> Sequence[Title]:
         """Return the titles in a block: of links, of tags, and in lists of attributes."""

@@ -46,6 +46,8 @@ class SpelledOnce(NamedTuple):
     """A translation that has one way to be written."""
 
     text: str
+    is_literal: bool
+    """Whether its source is on one line and spelled as it is, without links by reference."""
 
     @property
     def holds(self) -> bool:
@@ -83,7 +85,9 @@ def written(
 
     Without a `spelling` its source is spelled as it is. `outermost`: a unit of a whole block.
     """
-    if not _PLAIN.fullmatch(text) or (spelling and (links or not spelling.has_breaks_alone)):
+    if not _PLAIN.fullmatch(text):
+        return None
+    if spelling and not (spelling.has_breaks_alone and _are_on_one_line(links)):
         return None
     if not codes and spelling is None:
         return text if "<" not in text and has_letters(text) else None
@@ -97,6 +101,16 @@ def written(
     return "".join(parts)
 
 
+def keeps_constructs(source: str, codes: Sequence[InlineCode]) -> bool:
+    """Return whether any translation that `written` returns has the constructs of its source.
+
+    Neither of them has what constructs begin with but in their codes, which are the same.
+    """
+    if _PLAIN.fullmatch(source) is None:
+        return False
+    return not codes or ("@" not in source and all(each.opening[:2] != "[[" for each in codes))
+
+
 def finished(content: str, raw: str, *, mdx: bool) -> str:
     """Return what is written without marks, and without breaks that could begin another block.
 
@@ -106,6 +120,10 @@ def finished(content: str, raw: str, *, mdx: bool) -> str:
         return content
     bare = unmarked(content)
     return bare if bare == raw else joined(content, mdx=mdx)
+
+
+def _are_on_one_line(links: ShortLinks) -> bool:
+    return not any("\n" in text or "\r" in text for ends in links.values() for text in ends)
 
 
 def _are_plain(text: str, codes: Sequence[InlineCode], *, outermost: bool) -> bool:

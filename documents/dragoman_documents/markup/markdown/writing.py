@@ -112,7 +112,8 @@ class Writer:
         if content is not None:
             if spelling:
                 content = finished(content, raw_of(unit, self.source), mdx=self.mdx)
-            return Part(number, slot, SpelledOnce(content), text, codes)
+            is_literal = spelling is None and not links and not unit.wrap[0]
+            return Part(number, slot, SpelledOnce(content, is_literal), text, codes)
         source = SourceUnit(
             spelling or AS_IT_IS,
             self.definitions,
