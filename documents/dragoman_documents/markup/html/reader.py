@@ -184,7 +184,9 @@ class _Reader:
         if name == "body" and self._page.html is not None:
             places = ((each.start, each.end) for each in found if each.name == "dir")
             self._page.direction = self._page.direction or next(places, None)
-        if found and (translated or (outer and name == "textarea")) and name not in _NO_TITLE:
+        is_root = self._page.html is not None and self._page.html[0] == start
+        has_titles = translated or (outer and name == "textarea")
+        if found and has_titles and name not in _NO_TITLE and not is_root:
             self._attributes(name, found)
         preserved = name == "pre" or (around is not None and around.preserved)
         bounded = block or (translated and not outer)  # the text before it is not translated

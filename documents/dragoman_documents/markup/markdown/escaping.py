@@ -19,7 +19,7 @@ _SYNTAX: Final = re.compile(
     r"|:(?=//)|(?<![0-9A-Za-z:/]):(?=[A-Za-z+\-][\w+\-]*:)|\$(?=\{)|%(?=%)|\^(?=\[|[^\s^]+\^|[A-Za-z0-9\-]+\Z)"
     r"|\{(?=[{%*!]|[ ]?[#.:]|[^{}=]*=|[A-Za-z][\w:+\-]*\}\Z)"
 )
-_SYNTAX_MDX: Final = re.compile(_SYNTAX.pattern + r"|<(?!\s)|[{}]")
+_SYNTAX_MDX: Final = re.compile(_SYNTAX.pattern + r"|[<{}]")
 _PAIRED: Final = "`~$"
 """Characters that are syntax only if there are several."""
 _FORMULA: Final = re.compile(r"\[(?=.{0,400}?(?:\^|[A-Za-z]_[A-Za-z0-9{]|\\[A-Za-z]))")

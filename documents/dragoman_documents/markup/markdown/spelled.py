@@ -67,7 +67,7 @@ class Spelled:
         self.holds = holds(self._parts, label=around.label)
         """Whether Markdown can hold it: one without a letter outside all pairs, with an empty pair
         or with a line break at one of its ends would be read as something else."""
-        self._kept = _kept(plain(line), unit) if self.holds else []
+        self._kept = _kept(plain(line), unit, mdx=around.mdx) if self.holds else []
         self._escapes = escapes(self._parts, around, unit.labels) if self.holds else []
         places = [(index, place) for index, each in enumerate(self._escapes) for place in each]
         self._always = self._start().union(
@@ -175,13 +175,18 @@ class Spelled:
         return "".join(raws)
 
 
-def _kept(text: str, unit: SourceUnit) -> list[Kept]:
+def _kept(text: str, unit: SourceUnit, *, mdx: bool) -> list[Kept]:
     """Return what a translation keeps of its source's spelling.
 
-    One more dollar than the source has makes a formula of those that were text.
+    One more dollar than the source has makes a formula of those that were text. In MDX a `<` is
+    text only in front of a blank.
     """
     kept, source = unit.spelling.kept(text), unit.spelling.text
     changed = {each for each in unit.syntax if text.count(each) != source.count(each)}
+    if mdx and "<" in text:
+        kept = [
+            each for each in kept if each.raw != "<" or text[each.end : each.end + 1] in _BLANKS
+        ]
     return [each for each in kept if text[each.start : each.end] not in changed]
 
 

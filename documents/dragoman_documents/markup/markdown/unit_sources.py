@@ -12,7 +12,7 @@ from dragoman_documents.markup.markdown.events import Token
 from dragoman_documents.markup.markdown.units import Unit
 from dragoman_documents.spelling import Spelling
 
-_NO_TEXT: Final = re.compile(r"<(?!\s)|\{")
+_NO_TEXT: Final = re.compile(r"[<{]")
 _NO_LINKS: Final[Mapping[str, Mapping[str, str]]] = {}
 AS_IT_IS: Final = Spelling(())
 

@@ -625,3 +625,20 @@ def test_modules_and_expressions_take_linear_time(part: str) -> None:
         codec.extract(data, ENGLISH)
         times.append(time.process_time() - begun)
     assert times[1] < 30 * max(times[0], 0.01)
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        (r"\< i", r"Zz \< i \<b"),
+        ("a < b", r"Zz a < b \<b"),
+        (r"a < b and c \< d", r"Zz a \< b and c \< d \<b"),
+    ],
+)
+def test_an_angle_of_mdx_stays_as_it_is_spelled_where_it_is_text(page: str, expected: str) -> None:
+    mdx, data = registry.codec("mdx"), page.encode()
+    found = mdx.extract(data, ENGLISH)
+    own = [each.text for each in found.segments]
+
+    assert mdx.splice(data, found, own, ENGLISH) == data
+    assert mdx.splice(data, found, [f"Zz {own[0]} <b"], ENGLISH) == expected.encode()

@@ -142,6 +142,7 @@ def test_tags_that_cross_are_single_codes() -> None:
         ("<button>Save</button><button>Leave</button>", ["Save", "Leave"]),
         ("<svg/><p>x", ["x"]),
         ("<html translate=no><p>a", []),
+        ("<html title='No tooltip' lang=en><p>a", ["a"]),
     ],
 )  # fmt: skip
 def test_what_is_a_segment(page: str, expected: list[str]) -> None:
