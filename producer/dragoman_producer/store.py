@@ -13,7 +13,7 @@ from dragoman_producer.redis_link import RedisLink, is_wrong_type
 from dragoman_producer.reopening import remove_cancellations
 from dragoman_producer.state import JobState
 from dragoman_schemas import names, scripts
-from dragoman_schemas.jobs import DocumentRef
+from dragoman_schemas.hints import hints, stream_entry
 from dragoman_schemas.results import JobStatus, TranslationResult, cancelled_result
 from dragoman_schemas.wire import encode_result, now_rfc3339
 
@@ -218,26 +218,11 @@ class JobStore:
             return BrokenKey(job_id, self._keys.job(job_id), what)
 
     async def _notify_workers(self, what: dict[str, str]) -> None:
-        await self._link.ask(*_xadd(self._keys.cancels, names.CANCELS_MAXLEN, what))
+        await self._link.ask(*stream_entry(self._keys.cancels, names.CANCELS_MAXLEN, what))
 
     async def _announce(self, result: TranslationResult, ttl_ms: int) -> None:
-        """Write the hints of every finish: the document's progress, then the event.
-
-        One that Redis refuses, such as by a key of another type, is lost without an error.
-        """
-        commands: list[Command] = []
-        if isinstance(result.document, DocumentRef):
-            ended = self._keys.document_ended(result.document.document_id)
-            arguments = scripts.mark_args(index=result.document.index, ttl_ms=ttl_ms)
-            commands.append(("EVALSHA", scripts.MARK.sha1, 1, ended, *arguments))
-        event = {"job_id": result.job_id, "status": str(result.status)}
-        commands.append(_xadd(self._keys.events, names.EVENTS_MAXLEN, event))
-        await self._link.send(commands)
-
-
-def _xadd(stream: str, at_most: int, what: dict[str, str]) -> Command:
-    fields = [part for pair in what.items() for part in pair]
-    return ("XADD", stream, "MAXLEN", "~", at_most, "*", *fields)
+        """Write the hints of every finish; what Redis refuses of them is lost without an error."""
+        await self._link.send(hints(self._keys, result, ttl_ms=ttl_ms))
 
 
 def _state(fields: Sequence[bytes | None]) -> JobState | None:

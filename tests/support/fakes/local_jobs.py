@@ -22,7 +22,7 @@ from dragoman_schemas.scripts import CancelEffect, ClaimAnswer, Quarantine, Verd
 from dragoman_schemas.wire import encode_result, now_rfc3339
 from dragoman_worker.errors import REUSED, Conflict
 from dragoman_worker.ports import CancelNotice, Claim, ClaimRequest
-from dragoman_worker.stores.encoding import encoded
+from dragoman_worker.stores.redis import encoded
 
 LIVE_TTL_S: Final = 7 * 86_400
 _COUNTED: Final = frozenset({Verdict.SUSPECT, Verdict.POISONED})

@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
+from pydantic_core import PydanticSerializationError
 from redis.exceptions import RedisError, ResponseError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, retry_if_exception_type
 
@@ -14,13 +15,14 @@ from dragoman_connections.redis_access.calls import Call, Command, Servers, last
 from dragoman_connections.redis_access.redis_py import ERRORS, Misfit, UnusableFile
 from dragoman_connections.settings import RedisSettings, SettingsError
 from dragoman_schemas import names, scripts
+from dragoman_schemas.hints import hints
 from dragoman_schemas.results import TERMINAL_STATUSES, TranslationResult, as_terminal
 from dragoman_schemas.scripts import ClaimAnswer
-from dragoman_schemas.wire import now_rfc3339, stored_result
+from dragoman_schemas.wire import encode_result, now_rfc3339, stored_result
 from dragoman_worker import errors
 from dragoman_worker.backoff import backoff
 from dragoman_worker.deadline import Deadline
-from dragoman_worker.errors import Conflict, Unavailable, UnknownReply, Unreachable
+from dragoman_worker.errors import Conflict, Unavailable, Unencodable, UnknownReply, Unreachable
 from dragoman_worker.log import logger
 from dragoman_worker.ports import CancelNotice, Claim, ClaimRequest
 from dragoman_worker.stores.durability import (
@@ -30,7 +32,6 @@ from dragoman_worker.stores.durability import (
     confirmation_for,
     missing_replicas,
 )
-from dragoman_worker.stores.encoding import encoded
 from dragoman_worker.stores.pipeline import Pipeline
 from dragoman_worker.stores.refusals import forbidden, shown, wrong_type
 
@@ -208,7 +209,7 @@ class RedisStore:
         Raises Unavailable while Redis serves nobody.
         """
         try:
-            await self._pipeline.call(self._what_follows(result, ttl_s))
+            await self._pipeline.call(hints(self._keys, result, ttl_ms=ttl_s * 1000))
         except (Conflict, ResponseError, UnknownReply) as error:
             self._lose_hint(result.job_id, error)
         except Unavailable as error:
@@ -273,28 +274,13 @@ class RedisStore:
     def _script(self, script: scripts.Script, job_id: str, arguments: list[Any]) -> Command:
         return ("EVALSHA", script.sha1, 1, self._keys.job(job_id), *arguments)
 
-    def _what_follows(self, result: TranslationResult, ttl_s: int) -> list[Command]:
-        event: Command = (
-            "XADD",
-            self._keys.events,
-            "MAXLEN",
-            "~",
-            names.EVENTS_MAXLEN,
-            "*",
-            "job_id",
-            result.job_id,
-            "status",
-            result.status,
-        )
-        document = result.document
-        if document is None:
-            return [event]
-        hashes = [self._keys.document_ended(document.document_id)]
-        if result.status == "completed":
-            hashes.append(self._keys.document_completed(document.document_id))
-        arguments = scripts.mark_args(index=document.index, ttl_ms=ttl_s * 1000)
-        marks = [("EVALSHA", scripts.MARK.sha1, 1, key, *arguments) for key in hashes]
-        return [*marks, event]
+
+def encoded(result: TranslationResult) -> bytes:
+    """Return the result as JSON in UTF-8. Raises Unencodable, whose message holds no text."""
+    try:
+        return encode_result(result)
+    except PydanticSerializationError:  # its message quotes the text
+        raise Unencodable("the result holds what JSON in UTF-8 cannot encode") from None
 
 
 def _is_outage(error: BaseException) -> bool:
