@@ -76,6 +76,10 @@ class RedisAddress:
         place = f"{_bracketed(host[0])}:{host[1]}"
         return f"{self._scheme}://{self._sentinel_user.text}{place}{self._query.text}"
 
+    def file_of(self, option: str) -> str | None:
+        """Return the file that a TLS option names, such as `ssl_ca_certs`; None without it."""
+        return dict(parse_qsl(self._query.text.removeprefix("?"))).get(option)
+
     def with_user(self, username: str, password: str) -> RedisAddress:
         """Return the address with this user; with neither, the address itself.
 

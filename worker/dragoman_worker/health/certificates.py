@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qs, urlsplit
 
 from dragoman_connections.settings import DragomanSettings
 from dragoman_worker.metrics import Metrics
@@ -29,18 +28,18 @@ Kind = tuple[str, str]
 
 def certificate_files(settings: DragomanSettings) -> dict[Kind, Path]:
     """Return the files of certificates that the settings name."""
-    options = parse_qs(urlsplit(settings.redis.url).query)
+    redis = settings.redis.address
     named = {
         ("kafka", "authority"): settings.kafka.ssl_cafile,
         ("kafka", "client"): settings.kafka.ssl_certfile,
-        ("redis", "authority"): _first(options, "ssl_ca_certs"),
-        ("redis", "client"): _first(options, "ssl_certfile"),
+        ("redis", "authority"): _path(redis.file_of("ssl_ca_certs")),
+        ("redis", "client"): _path(redis.file_of("ssl_certfile")),
     }
     return {kind: file for kind, file in named.items() if file is not None}
 
 
-def _first(options: Mapping[str, list[str]], name: str) -> Path | None:
-    return Path(options[name][0]) if options.get(name) else None
+def _path(file: str | None) -> Path | None:
+    return Path(file) if file else None
 
 
 async def expiry_forever(files: Mapping[Kind, Path], metrics: Metrics) -> None:
