@@ -22,10 +22,9 @@ from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import ApprovedQuery, Remembered
 from dragoman_worker.settings import MemorySettings
 from dragoman_worker.stores.connection import redis_servers
-from dragoman_worker.stores.memory_check import memory_problem
+from dragoman_worker.stores.memory_outages import memory_problem
 from dragoman_worker.stores.memory_values import shard_and_field
-from dragoman_worker.stores.memory_writer import estimated_bytes, hash_bytes
-from dragoman_worker.stores.redis_memory import RedisMemory
+from dragoman_worker.stores.redis_memory import RedisMemory, estimated_bytes, hash_bytes
 from support.fakes.local_memory import LocalMemory
 from support.processes.waiting import eventually as eventually_true
 from support.services.redis_clients import client_of

@@ -29,7 +29,7 @@ from dragoman_worker.ports import ApprovedQuery, Remembered
 from dragoman_worker.settings import MemorySettings
 from dragoman_worker.stores.connection import redis_servers
 from dragoman_worker.stores.glossaries import RedisGlossaries
-from dragoman_worker.stores.memory_check import memory_problem
+from dragoman_worker.stores.memory_outages import memory_problem
 from dragoman_worker.stores.redis import RedisStore
 from dragoman_worker.stores.redis_memory import RedisMemory
 from support.builders.store_calls import claim_of, request, result, settle

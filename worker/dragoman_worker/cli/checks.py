@@ -22,7 +22,7 @@ from dragoman_worker.prompts.table import PROFILES, profiles_of
 from dragoman_worker.recognition import recognized_profile
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores.connection import redis_servers
-from dragoman_worker.stores.memory_check import memory_problem
+from dragoman_worker.stores.memory_outages import memory_problem
 from dragoman_worker.stores.redis import RedisStore
 
 CONNECT_TIMEOUT_S = 10.0

@@ -1,4 +1,4 @@
-"""Whether Redis serves the memory now, and its warnings: one per outage."""
+"""Whether Redis serves the memory: now, with one warning per outage, and for `check` at all."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from redis.exceptions import ResponseError
+from redis.exceptions import RedisError, ResponseError
 from tenacity import AsyncRetrying
 
-from dragoman_connections.redis_access.calls import Servers
+from dragoman_connections.redis_access.calls import Call, Servers
+from dragoman_connections.settings import RedisSettings
+from dragoman_schemas import scripts
 from dragoman_worker.backoff import LONGEST_S, backoff
 from dragoman_worker.log import logger
+from dragoman_worker.stores.connection import redis_servers
 
 _REPORT_AFTER_S: Final = 1.0
 """A look-up that is slow once is no outage."""
@@ -20,6 +23,8 @@ TRY_LIMIT_S: Final = 5.0
 """Time for one attempt to connect and to get an answer, TLS included."""
 WARN_EVERY_S: Final = 3_600.0
 """Between two warnings of the same refusal: one shard may refuse while the others answer."""
+_CHECK_TTL_MS: Final = 500
+_CHECK_ENTRY: Final = (b"check".ljust(23), b"o")
 _CODES: Final = {
     "NoPermissionError": "NOPERM",
     "OutOfMemoryError": "OOM",
@@ -117,3 +122,25 @@ class MemoryOutages:
             for reply in replies:
                 if isinstance(reply, Exception):
                     raise reply
+
+
+async def memory_problem(redis: RedisSettings) -> str | None:
+    """Return why the memory would not work, None if it would. Tries each command it uses."""
+    keys = tuple(f"{redis.key_prefix}memory:{{check}}:{name}" for name in ("new", "old"))
+    # At most one byte per hash: the second entry makes the newer hash the older one.
+    arguments = (1, _CHECK_TTL_MS, *_CHECK_ENTRY, *_CHECK_ENTRY)
+    remember = ("EVALSHA", scripts.REMEMBER.sha1, 2, *keys, *arguments)
+    call = Call(
+        [
+            *(remember, remember),  # the second one reads the TTL of the first one's hash
+            ("HGET", keys[0], _CHECK_ENTRY[0]),
+            ("HMGET", f"{redis.key_prefix}memory:approved:{{check}}", _CHECK_ENTRY[0]),
+        ]
+    )
+    try:
+        async with redis_servers(redis) as servers:
+            (answer,) = await servers.send([call])
+    except (RedisError, OSError) as error:
+        return f"{type(error).__name__}: {str(error)[:200]}"
+    errors = [str(reply)[:200] for reply in answer.replies if isinstance(reply, Exception)]
+    return errors[0] if errors else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
 from redis.exceptions import InvalidResponse
@@ -11,7 +11,7 @@ from redis.exceptions import InvalidResponse
 from dragoman_connections.batching import Batcher
 from dragoman_connections.redis_access.calls import Answer, Call, Servers
 from dragoman_connections.settings import RedisSettings
-from dragoman_schemas import names
+from dragoman_schemas import names, scripts
 from dragoman_schemas.approved import decode_approved, lookup_fields, shard_of
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import ApprovedQuery, Remembered
@@ -23,14 +23,24 @@ from dragoman_worker.stores.memory_values import (
     encode_value,
     shard_and_field,
 )
-from dragoman_worker.stores.memory_writer import MemoryWriter
 
 RECALL_LIMIT_S: Final = 0.05
 """Time for one batch of look-ups: 500 of them take 12 ms on one core."""
 MAX_LOOKUPS: Final = 512
 """Look-ups per round trip."""
+MAX_QUEUED: Final = 20_000
+MAX_QUEUED_BYTES: Final = 8 * 1024 * 1024
+MAX_ENTRIES: Final = 512
+"""Entries per round trip; the script takes two arguments for each, and Lua 8,000 at most."""
+CLOSE_LIMIT_S: Final = 1.0
+_ENTRY_BYTES: Final = 96
+"""What remember.lua adds to each value, beside an eighth of it."""
+_LARGEST_SHARE: Final = 4
+"""An entry larger than this share of a hash is not written: it would drop too many others."""
 _GRACE_TURNS: Final = 8
 """Turns of the event loop in which a reply that has arrived is read, after a late timer."""
+
+_Place = tuple[int, bytes]
 
 
 class RedisMemory:
@@ -194,3 +204,100 @@ def _retrieved(task: asyncio.Task[list[Answer]]) -> None:
     """Retrieve the exception of a look-up that is abandoned, or asyncio would log it."""
     if not task.cancelled():
         task.exception()
+
+
+# --- writes ---------------------------------------------------------------------------------------
+
+
+class MemoryWriter:
+    """Writes entries in the background; what cannot be written is counted by `lost`."""
+
+    def __init__(
+        self,
+        servers: Servers,
+        keys: names.Keys,
+        settings: MemorySettings,
+        outages: MemoryOutages,
+        *,
+        lost: Callable[[float], None],
+    ) -> None:
+        self._servers = servers
+        self._keys = keys
+        self._most = hash_bytes(settings.max_mb)
+        self._ttl_ms = settings.ttl_s * 1_000
+        self._outages = outages
+        self._lost = lost
+        self._queue: dict[_Place, bytes] = {}
+        self._bytes = 0
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Entries in the queue."""
+        return len(self._queue)
+
+    def add(self, shard: int, field: bytes, value: bytes) -> None:
+        """Queue an entry; the last of several for one field is written."""
+        if estimated_bytes(value) > self._most // _LARGEST_SHARE:
+            return
+        place = (shard, field)
+        self._bytes += len(value) - len(self._queue.get(place, b""))
+        full = len(self._queue) >= MAX_QUEUED or self._bytes > MAX_QUEUED_BYTES
+        if full or not self._outages.available:
+            self._bytes -= len(value) - len(self._queue.get(place, b""))
+            self._lost(1)
+            return
+        self._queue[place] = value
+        if self._task is None:
+            self._task = asyncio.create_task(self._write_all(), name="memory-write")
+
+    async def close(self) -> None:
+        """Give the queue a second, then drop it."""
+        if (task := self._task) is not None:
+            await asyncio.wait({task}, timeout=CLOSE_LIMIT_S)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _write_all(self) -> None:
+        try:
+            while self._queue:
+                await self._write(self._next_batch())
+        finally:
+            self._task = None
+
+    def _next_batch(self) -> dict[int, list[bytes]]:
+        """Take entries from the queue; return fields and values by shard."""
+        batch: dict[int, list[bytes]] = {}
+        for shard, field in list(self._queue)[:MAX_ENTRIES]:
+            value = self._queue.pop((shard, field))
+            self._bytes -= len(value)
+            batch.setdefault(shard, []).extend((field, value))
+        return batch
+
+    async def _write(self, batch: dict[int, list[bytes]]) -> None:
+        calls = [self._call(shard, pairs) for shard, pairs in batch.items()]
+        try:
+            answers = await self._servers.send(calls)
+        except Exception as error:  # noqa: BLE001  entries are lost, whatever it was
+            self._outages.failed(error)
+            self._lost(sum(len(pairs) // 2 for pairs in batch.values()))
+            return
+        for pairs, answer in zip(batch.values(), answers, strict=True):
+            if isinstance(reply := answer.replies[0], Exception):
+                self._lost(len(pairs) // 2)
+                self._outages.refused(refusal(reply), "remember")
+
+    def _call(self, shard: int, pairs: list[bytes]) -> Call:
+        keys = (self._keys.memory(shard, "new"), self._keys.memory(shard, "old"))
+        arguments = (self._most, self._ttl_ms, *pairs)
+        return Call([("EVALSHA", scripts.REMEMBER.sha1, 2, *keys, *arguments)])
+
+
+def hash_bytes(max_mb: int) -> int:
+    """Return the most bytes of one hash: of 256 shards, each a newer and an older one."""
+    return max_mb * 1_000_000 // (2 * names.MEMORY_SHARDS)
+
+
+def estimated_bytes(value: bytes) -> int:
+    """Return the bytes in Redis of an entry, as remember.lua estimates them."""
+    return len(value) + len(value) // 8 + _ENTRY_BYTES
