@@ -59,6 +59,8 @@ _ADDED: Final = (
     ("_", "_"),
 )
 """Marks that models put around a whole answer; `prompts/cleaning.py` removes usual quotes."""
+_ROW: Final = re.compile(r"([^\w\s.!?…。！？]|_)\1{2,7}")
+"""Three or more equal marks at both ends: `---`, `===`, three quotes."""
 _OF_TITLES: Final = frozenset("《〈『")
 """Chinese and Japanese write titles in these, where others have capitals or italics: a source that
 is no sentence may be one."""
@@ -97,6 +99,9 @@ def _unmarked(source: str, target: str) -> str:
     while before != target:
         before = target
         target = _without_list_mark(source, target)
+        row = _ROW.match(target)
+        if row is not None and row[0] not in source:
+            target = _inside(target, row[0], row[0])
         for opening, closing in _ADDED:
             if opening in _OF_TITLES and not is_sentence:
                 continue

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -53,6 +53,9 @@ _SHORT_LEAD: Final = 45
 _SHORT_SENTENCE: Final = 26
 _SHORT_SOURCE: Final = 60
 _LABEL_LENGTH: Final = 12
+_BESIDE: Final = 6
+"""Times as long as its last sentence: with longer texts their length says nothing about that."""
+_WORD: Final = re.compile(r"\d+|\w{4,}")
 
 
 def find(candidate: Candidate) -> Defect | None:
@@ -156,7 +159,8 @@ def _instead(reply: _Reply) -> Defect | None:
     head = reply.answer[:_HEAD]
     new = reply.new(head, _WEIGHTY | _TASK)
     denies, task = new.keys() & _DENIES, new.keys() & _TASK
-    if (denies and (task or "ai" in new)) or len(denies) > 1 or ("ai" in new and task):
+    refuses = len(denies) > 1 or new.get("cannot", 0) > 1
+    if (denies and (task or "ai" in new)) or refuses or ("ai" in new and task):
         about_it = bool(task) or "ai" in new
         sure = about_it and (len(new) > 2 or sum(new.values()) > 3 or "sorry" in new)
         sure = sure or _unlike(reply)
@@ -208,8 +212,8 @@ def _before(reply: _Reply) -> Defect | None:
         return None
     lead, mark = answer[: end.end()].strip(), end[0][0]
     if mark in ":：":
-        found = _introduces(reply, lead, answer[end.end() :].lstrip())
-    elif mark == "\n":
+        return _introduction(reply, lead, answer[end.end() :].lstrip())
+    if mark == "\n":
         found = reply.added_lines > 0 and bool(reply.more(lead))
     else:
         found = _agrees(reply, lead, mark)
@@ -223,21 +227,40 @@ def _has_heading(reply: _Reply) -> bool:
     return "translate" in reply.more(reply.answer[:_SHORT_LEAD])
 
 
-def _introduces(reply: _Reply, lead: str, rest: str) -> bool:
-    if len(_COLON.findall(reply.answer)) <= len(_COLON.findall(reply.source)):
-        return False
-    if 4 * weighed_letters(rest) < letters(reply.source):
-        return False
+def _introduction(reply: _Reply, lead: str, rest: str) -> Defect | None:
+    """Return a defect for a lead with a colon that the source does not have."""
+    more_colons = len(_COLON.findall(reply.answer)) > len(_COLON.findall(reply.source))
+    if not more_colons or 4 * weighed_letters(rest) < letters(reply.source):
+        return None
+    introduction = Defect("The answer begins with an introduction.")
     more = reply.more(lead)
     if "translate" in more or _is_latin_label(reply, lead):
-        return True
-    if (
-        len(lead) > _SHORT_LEAD
-        or "(" in lead
-        or (len(lead) > _LABEL_LENGTH and _QUOTE.match(rest) and _QUOTE.search(reply.source))
-    ):
+        return introduction
+    if not _is_plain(reply, lead, rest):
+        return None
+    if len(more) > 1 or "here" in reply.more(_bytes(lead, _LABEL_LENGTH)):
+        return introduction
+    apart = more and _is_whole(reply, rest) and not _says(reply.source, lead)
+    return introduction if apart else None
+
+
+def _is_plain(reply: _Reply, lead: str, rest: str) -> bool:
+    """Return whether the lead is short, without brackets, and introduces no quotation."""
+    if len(lead) > _SHORT_LEAD or "(" in lead:
         return False
-    return len(more) > 1 or "here" in reply.more(_bytes(lead, _LABEL_LENGTH))
+    quotes = _QUOTE.match(rest) is not None and _QUOTE.search(reply.source) is not None
+    return not quotes or len(lead) <= _LABEL_LENGTH
+
+
+def _is_whole(reply: _Reply, part: str) -> bool:
+    """Return whether the part begins as a text does, and has the length of the whole."""
+    if part[0].islower() or _QUOTE.match(part):
+        return False
+    return 0.8 < length.ratio(replace(reply.candidate, target=part))[0] < 1.3
+
+
+def _says(source: str, lead: str) -> bool:
+    return any(word in source for word in _WORD.findall(lead))
 
 
 def _is_latin_label(reply: _Reply, lead: str) -> bool:
@@ -275,8 +298,12 @@ def _behind(reply: _Reply) -> Defect | None:
     needed = 2 if reply.added_lines > 0 or reply.more_sentences else 3
     offers = "offer" in more and (asks or words >= needed)
     notes = "note" in more and (labeled or words >= needed)
+    ending = Defect("The answer ends with a note or an offer.")
     if offers or notes or ("translate" in more and needed < 3):
-        return Defect("The answer ends with a note or an offer.")
+        return ending
+    rest = reply.answer.removesuffix(last).rstrip()
+    if needed < 3 and rest and _BESIDE * len(last) > len(rest) and _is_whole(reply, rest):
+        return replace(ending, slight=True)
     return None
 
 

@@ -73,7 +73,21 @@ def test_what_is_in_doubt_stays(source: str, answer: str, language: str) -> None
 
 @pytest.mark.parametrize(
     "around",
-    ["«{}»", "「{}」", "({})", "[{}]", "**{}**", "__{}__", "<{}>", "- {}", "# {}", "> {}"],
+    [
+        "«{}»",
+        "「{}」",
+        "({})",
+        "[{}]",
+        "**{}**",
+        "__{}__",
+        "<{}>",
+        "- {}",
+        "# {}",
+        "> {}",
+        "---\n{}\n---",
+        '"""{}"""',
+        "=== {} ===",
+    ],
 )
 def test_marks_around_an_answer_are_removed(around: str) -> None:
     assert repaired("It is late", around.format("Es ist spät"), "de") == "Es ist spät"

@@ -43,6 +43,8 @@ def found(answer: str, target: str, source: str = SOURCE, source_lang: str | Non
         ("vi", "Xin lỗi, tôi không thể dịch văn bản này."),
         ("pl", "I'm sorry, but I can't help with that."),
         ("cs", "Jako jazykový model nemohu tento požadavek splnit."),
+        ("it", "Le mie regole non mi permettono di lavorare su questo contenuto."),
+        ("ru", "Мои принципы не позволяют работать с подобным материалом."),
         ("fr", "Le texte est déjà en français, aucune traduction n'est donc nécessaire."),
         ("es", "Por favor, proporcione el texto que desea traducir."),
     ],
@@ -75,6 +77,7 @@ def test_a_refusal_into_english_fails() -> None:
         f"Etwas:\n{GERMAN}",
         f"{GERMAN}\n(Irgendetwas in Klammern)",
         f"{GERMAN} / {GERMAN}",
+        f"{GERMAN} Sagen Sie mir, ob der Stil zu förmlich ist.",
         f"{GERMAN} (Das Wort für den Vertrag steht hier im Sinne einer Vereinbarung.)",
     ],
 )
@@ -89,6 +92,14 @@ def test_a_label_in_latin_letters_before_another_script_fails() -> None:
 
 def test_a_line_more_than_the_source_has_is_reported() -> None:
     assert found("Der Vertrag wurde unterschrieben.\nEr trat in Kraft.", "de") == "slight"
+
+
+WHOLE = f"{GERMAN[:-1]}, wie beide Parteien bestätigten."
+
+
+def test_a_lead_that_says_nothing_of_the_source_stands_before_a_whole_translation() -> None:
+    assert found(f"Mein Vorschlag: {WHOLE}", "de") == "fail"
+    assert found(f"Mein Vertrag: {WHOLE}", "de") == "ok"  # words of the translation alone
 
 
 @pytest.mark.parametrize(
@@ -128,6 +139,8 @@ def test_what_the_source_says_too_is_no_reply(source: str, answer: str, target: 
         ("Fold the letter in half.", "Dopis přeložte napůl.", "cs"),
         ("This results in lower costs.", "Esto se traduce en menores costes.", "es"),
         ("Turn the page.", "Sayfayı çevir.", "tr"),
+        ("U.S. should double A.I. funding", "USA sollten Mittel für KI verdoppeln", "de"),
+        ('"My mind is made up," he said.', "او گفت: من نظر خود را اعلام کردم.", "fa"),
         ("Translator's note: a pun.", "Nota do tradutor: um trocadilho.", "pt"),
         ("What is the time?", "何時ですか。", "ja"),
         ("Why not try it?", "Probieren Sie es aus.", "de"),
