@@ -204,6 +204,12 @@ def test_otherwise_the_sizes_of_graphs_are_left_to_vllm(
     assert graphs(folder, device, share, **options) is None
 
 
+def test_with_patches_off_nothing_is_grouped_and_the_graphs_are_vllms(folder: Path) -> None:
+    off = settings(folder).model_copy(update={"patches": "off"})
+    assert off.prefill_share > off.grouped_share == 0
+    assert engine_arguments(off, Arguments, "0.26.0", H200).cudagraph_capture_sizes is None
+
+
 def test_given_sizes_of_graphs_are_kept(folder: Path) -> None:
     assert graphs(folder, H200, 0.1, cudagraph_capture_sizes=[1, 2]) == [1, 2]
 
