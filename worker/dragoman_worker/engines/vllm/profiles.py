@@ -18,7 +18,6 @@ from dragoman_worker.settings import EngineSettings
 
 _TEXT: Final = "Good morning!"
 _LETTERS: Final = "Goodmorning"
-_COMPLETIONS: Final = "demo, gemmax2, milmmt and seed-x"
 _NO_TEMPLATE: Final = "chat_template"
 
 
@@ -89,6 +88,16 @@ def _own(settings: EngineSettings, profiles: Mapping[str, Profile]) -> Iterator[
             yield profile
 
 
+def _completions() -> str:
+    """Return the names of the built-in profiles that need no chat template."""
+    *others, last = sorted(
+        name
+        for name, profile in PROFILES.items()
+        if not profile.render(sample_of(profile)).prompt.messages
+    )
+    return f"{', '.join(others)} and {last}"
+
+
 def _decoded(tokenizer: Any, ids: Sequence[int]) -> str:
     """Return the letters of the text that the ids stand for."""
     return "".join(filter(str.isalpha, str(tokenizer.decode(ids))))
@@ -105,7 +114,7 @@ def _fault(profile: Profile, tokenizer: Any) -> str | None:
         if prompt.messages and _NO_TEMPLATE in str(error):
             return (
                 "this model, which has no chat template; add chat_template.jinja to its folder, or "
-                f"choose a profile for completions ({_COMPLETIONS}, or an own one)"
+                f"choose a profile for completions ({_completions()}, or an own one)"
             )
         part = "chat template" if prompt.messages else "tokenizer"
         return f"the model's {part}: {reason}; choose the profile of this model, or another model"
