@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from dragoman_schemas.failures import FailureCode
 from support.metric_names import metric_names
 
 _ROOT = Path(__file__).parents[3]
@@ -80,6 +81,17 @@ def test_the_index_of_the_runbooks_lists_every_alert_with_its_severity() -> None
     assert listed == {rule["alert"]: rule["labels"]["severity"] for rule in _rules()}
     pages = {page.stem for page in _RUNBOOKS.glob("*.md")} - {"index"}
     assert pages == set(_NAMES)
+
+
+def test_the_site_has_every_runbook() -> None:
+    navigation = (_ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert [name for name in _NAMES if f"- runbooks/{name}.md\n" not in navigation] == []
+
+
+@pytest.mark.parametrize("code", FailureCode)
+def test_the_runbook_of_dead_letters_names_the_cause_of_each_code(code: FailureCode) -> None:
+    named = f"`{code}`" in (_RUNBOOKS / "DragomanDeadLetters.md").read_text(encoding="utf-8")
+    assert named == (code not in {FailureCode.CANCELLED, FailureCode.DEADLINE_EXCEEDED})
 
 
 def test_alerts_use_metrics_that_exist() -> None:
