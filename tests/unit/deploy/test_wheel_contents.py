@@ -1,9 +1,10 @@
-"""The wheel holds no module that only tests and benchmarks import."""
+"""The wheel holds no module that only tests import, and each of its classes has its own name."""
 
 from __future__ import annotations
 
 import ast
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -74,3 +75,21 @@ def test_every_module_of_the_wheel_is_reached_from_a_command_or_is_for_users() -
     scripts = {target.partition(":")[0] for target in project()["project"]["scripts"].values()}
     programs = {name for name, path in modules().items() if is_program(path)}
     assert sorted(set(modules()) - reached(scripts | programs | FOR_USERS)) == []
+
+
+SHARED = frozenset(
+    "Answer Block Cell Choice Element Entry Header Item Layout Member Message Opening Part "  # noqa: SIM905
+    "Piece Place Places Plain Quarantine Reading RedisConnection Rules Segment Slot Source Span "
+    "Tag Text Token Unit UnknownGlossary Unreachable Writer".split()
+)
+"""Names that several classes have. Add none: a search and a stack trace should tell which it is."""
+
+
+def test_no_two_public_classes_have_the_same_name() -> None:
+    named = Counter(
+        node.name
+        for path in modules().values()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert sorted({name for name, count in named.items() if count > 1} - SHARED) == []
