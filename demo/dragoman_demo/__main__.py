@@ -21,6 +21,7 @@ from typing import Annotated
 
 import typer
 
+from dragoman_connections.child import STOP_SIGNALS
 from dragoman_connections.consoles import SafeConsole
 from dragoman_connections.terminal import print_to
 from dragoman_connections.usage import UsageError, usage_message
@@ -35,7 +36,7 @@ from dragoman_demo.translating import translate
 from dragoman_demo.worker_child import EngineKind
 from dragoman_producer import DragomanError
 from dragoman_producer.manifest.database import FolderBusy, NoFolder, NoSpace
-from dragoman_worker.process.signals import HANG_UP, STOP_SIGNALS, stays_ignored
+from dragoman_worker.process.signals import stays_ignored
 
 FAILURE = 1
 USAGE_ERROR = 2
@@ -198,7 +199,7 @@ async def _until_signal(engine: EngineKind, folder: Path, screen: Screen, act: A
             with suppress(OSError):  # the terminal is closed
                 screen.line("Stopping all processes; this takes some seconds ...")
 
-    for number in (*STOP_SIGNALS, HANG_UP):
+    for number in STOP_SIGNALS:
         if not stays_ignored(number):
             asyncio.get_running_loop().add_signal_handler(number, stop)
     return await task

@@ -140,8 +140,7 @@ def _title() -> str:
 
 def main(number: str, place: str, parent_link: str, folder: str) -> int:
     """Run one start of one replica and return its exit status."""
-    link = ParentLink.adopt(int(parent_link))
-    link.hold()
+    link = ParentLink.hold(int(parent_link))
     return asyncio.run(Scripted(number, link, Path(folder)).live(place))
 
 

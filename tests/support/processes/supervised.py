@@ -13,12 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
+from dragoman_connections.child import signals_blocked
 from dragoman_connections.settings import SettingsError, load_settings
 from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.process.exits import exit_now
 from dragoman_worker.process.launcher import supervise
 from dragoman_worker.process.placement import Place
-from dragoman_worker.process.signals import stop_signals_blocked
 from dragoman_worker.settings import WorkerSettings
 from support.processes import scripted_fork_server, scripted_replica
 from support.processes.child_process import ChildProcess
@@ -66,7 +66,7 @@ def _supervise(folder: str, given: dict[str, Any], out: Path, err: Path) -> NoRe
     def server(connection: str) -> Sequence[str]:
         return [sys.executable, str(scripted_fork_server.__file__), folder, how, connection]
 
-    with stop_signals_blocked():
+    with signals_blocked():
         backoff = partial(Backoff, initial_s=0.05, max_s=0.1)
         try:
             result = supervise(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dragoman_connections.child import signals_blocked
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.cli.options import (
     Config,
@@ -37,10 +38,9 @@ def run(config: Config = None, set_: Set = None) -> None:
     """
     from dragoman_worker.process import stderr_relay
     from dragoman_worker.process.exits import exit_now
-    from dragoman_worker.process.signals import stop_signals_blocked
 
     # A signal now would end this process and leave the replica that is about to start.
-    with stop_signals_blocked():
+    with signals_blocked():
         stderr_relay.start()
         if config is not None and config.is_fifo():
             fail(
@@ -110,8 +110,7 @@ def replica(
     from dragoman_worker.process import forking
     from dragoman_worker.process.parent_link import ParentLink, ReplicaSlot
 
-    link = ParentLink.adopt(parent_link)
-    link.hold()
+    link = ParentLink.hold(parent_link)
     if forking.forked():
         from dragoman_worker.engines.vllm.patches import fork
 

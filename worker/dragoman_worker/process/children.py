@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -19,20 +18,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
-from dragoman_worker.process import fork_server
+from dragoman_connections import child
+from dragoman_connections.child import Frames, adopt_orphans, spawn
 from dragoman_worker.process.fork_server import CannotFork, ForkServer
 from dragoman_worker.process.forking import LINK
-from dragoman_worker.process.parent_link import (
-    ABORT_SIGNAL,
-    TERMINAL_SIGNALS,
-    FailureKind,
-    adopt_orphans,
-)
+from dragoman_worker.process.parent_link import ABORT_SIGNAL, FailureKind
 
 Command = Callable[[int, Path, str], Sequence[str]]
 """Argv of a replica from its number, the path of its HTTP socket and its link's descriptor."""
 
-Link = socket.socket
+Connection = socket.socket
 
 ORPHAN_WITHIN_S: Final = 10.0
 """Seconds until a killed process is reported as left: normally it is gone in milliseconds."""
@@ -63,7 +58,7 @@ class Replica:
     def __init__(self, process: Process, link: socket.socket) -> None:
         self._process = process
         self._link = link
-        self._received = b""
+        self._frames = Frames()
         self._listening: asyncio.AbstractEventLoop | None = None
         self.pid = process.pid
         self.forked = isinstance(process, ForkedProcess)
@@ -125,11 +120,9 @@ class Replica:
     def _receive(self) -> None:
         with suppress(BlockingIOError, ConnectionResetError):
             while data := self._link.recv(65_536):
-                self._received += data
+                for report in self._frames.feed(data):
+                    self._handle(json.loads(report))
             self._stop_listening()  # closed by the replica: it would stay readable for ever
-        *lines, self._received = self._received.split(b"\n")
-        for line in lines:
-            self._handle(json.loads(line))
 
     def _handle(self, report: dict[str, Any]) -> None:
         match report["event"]:
@@ -156,7 +149,7 @@ class ChildProcesses:
         command: Command,
         folder: Path,
         environment: Callable[[int], Mapping[str, str]] = lambda _: {},
-        fork_server: fork_server.Command | None = None,
+        fork_server: child.Command | None = None,
     ) -> None:
         """Keep sockets in `folder`.
 
@@ -207,39 +200,28 @@ class ChildProcesses:
 
         Raises OSError where the system allows no further process or file descriptor.
         """
-        link, replica_end = socket.socketpair()
+        process, link = (self._forked(number) if fork else None) or spawn(
+            lambda descriptor: self._command(number, self.socket(number), descriptor),
+            env={**os.environ, **self._environment(number)},
+        )
         link.setblocking(False)
-        with replica_end:
-            try:
-                process = self._forked(number, replica_end) if fork else None
-                process = process or self._started(number, replica_end)
-            except OSError:
-                link.close()
-                raise
         replica = Replica(process, link)
         self._living[replica.pid] = self._of_number[number] = replica
         return replica
 
-    def _forked(self, number: int, link: Link) -> Process | None:
-        """Return a process forked from the fork server; None if it cannot fork now."""
-        argv, environment = (
-            self._command(number, self.socket(number), LINK),
-            self._environment(number),
-        )
-        with suppress(CannotFork):
-            return ForkedProcess(
-                self.fork_server.fork(argv, environment, f"replica {number}", link.fileno())
-            )
-        return None
-
-    def _started(self, number: int, link: Link) -> Process:
-        with _terminal_signals_blocked():
-            return subprocess.Popen(  # noqa: S603  the command is this program's own
-                self._command(number, self.socket(number), str(link.fileno())),
-                stdin=subprocess.DEVNULL,
-                pass_fds=[link.fileno()],
-                env={**os.environ, **self._environment(number)},
-            )
+    def _forked(self, number: int) -> tuple[Process, Connection] | None:
+        """Return a process forked from the fork server, and the link; None if it cannot fork."""
+        argv = self._command(number, self.socket(number), LINK)
+        link, replica_end = socket.socketpair()
+        try:
+            with replica_end:
+                pid = self.fork_server.fork(
+                    argv, self._environment(number), f"replica {number}", replica_end.fileno()
+                )
+        except CannotFork:
+            link.close()
+            return None
+        return ForkedProcess(pid), link
 
     @contextmanager
     def reaping(self) -> Iterator[None]:
@@ -291,16 +273,6 @@ class ChildProcesses:
         self.reap()
         own = {*self._living, self.fork_server.pid}
         return _children() - own - self._inherited
-
-
-@contextmanager
-def _terminal_signals_blocked() -> Iterator[None]:
-    """Block them: a replica inherits this until it ignores them, and none is lost here."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, TERMINAL_SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _children() -> set[int]:

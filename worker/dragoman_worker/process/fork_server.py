@@ -18,11 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from dragoman_connections.child import Command, spawn
 from dragoman_worker.process.forking import LONGEST_MESSAGE
-from dragoman_worker.process.signals import stop_signals_blocked
-
-Command = Callable[[str], Sequence[str]]
-"""Argv of the fork server from the descriptor of its connection."""
 
 ANSWER_WITHIN_S: Final = 10.0
 """Seconds for two forks, which take some hundredths: the supervisor serves no page meanwhile."""
@@ -131,19 +128,9 @@ class ForkServer:
                 self._forget(os.waitstatus_to_exitcode(os.waitpid(self._process.pid, 0)[1]))
 
     def _start(self, command: Command) -> None:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            ours.settimeout(ANSWER_WITHIN_S)
-            try:
-                with stop_signals_blocked():  # it exits with this process; signals are for that
-                    process = subprocess.Popen(  # noqa: S603  this program's own command
-                        command(str(theirs.fileno())),
-                        stdin=subprocess.DEVNULL,
-                        pass_fds=[theirs.fileno()],
-                    )
-            except OSError:
-                ours.close()
-                raise
+        # Stop signals stay blocked in it: it exits with this process, and signals are for that.
+        process, ours = spawn(command, kind=socket.SOCK_SEQPACKET)
+        ours.settimeout(ANSWER_WITHIN_S)
         self._process, self._connection = process, ours
         self._started_at, self._was_ready = time.monotonic(), False
         self.settled.clear()

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dragoman_worker.process.parent_link import die_with_parent
+from dragoman_connections.child import die_with_parent
 
 LINK: Final = "{link}"
 """Stands in a request's argv for the descriptor that came with it."""

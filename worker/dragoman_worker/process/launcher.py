@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from dragoman_worker.process import fork_server
+from dragoman_connections import child
 from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.process.children import ChildProcesses, Command
 from dragoman_worker.process.crashes import Crashes
@@ -29,7 +29,7 @@ def supervise(
     backoff: Callable[[], Backoff] = Backoff,
     *,
     places: Sequence[Place] = (Place(),),
-    fork_server: fork_server.Command | None = None,
+    fork_server: child.Command | None = None,
     why: str = "",
 ) -> Exit:
     """Run the replicas that `command` starts until a signal, or until one cannot be kept running.

@@ -12,25 +12,30 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
+from dragoman_connections.child import STOP_SIGNALS
 from dragoman_worker.process.parent_link import ABORT_SIGNAL
 
-STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
-HANG_UP: Final = signal.SIGHUP
-_BLOCKED: Final = (*STOP_SIGNALS, HANG_UP)
-_MAY_BE_IGNORED: Final = (signal.SIGQUIT, HANG_UP)
+_MAY_BE_IGNORED: Final = (signal.SIGQUIT, signal.SIGHUP)
 """A program that was started with these ignored, as by nohup, continues to ignore them."""
 
 
 @contextmanager
 def stop_signals(stop: Callable[[], None], abort: Callable[[], None]) -> Iterator[None]:
-    """Call `stop` at the first stop signal and at every SIGHUP, `abort` at further stop signals."""
+    """Call `stop` at the first stop signal and at every SIGHUP, `abort` at further stop signals.
+
+    Those that were blocked until now come first; afterwards they are blocked again.
+    """
     pending = iter([stop])
 
     def on_signal() -> None:
         next(pending, abort)()
 
-    with _handled({**dict.fromkeys(STOP_SIGNALS, on_signal), HANG_UP: stop}):
-        yield
+    with _handled({**dict.fromkeys(STOP_SIGNALS, on_signal), signal.SIGHUP: stop}):
+        before = signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
@@ -52,26 +57,6 @@ def supervised_signals(stop: Callable[[], None], abort: Callable[[], None]) -> I
     finally:
         for number in handlers:
             signal.signal(number, signal.SIG_IGN)
-
-
-@contextmanager
-def stop_signals_blocked() -> Iterator[None]:
-    """Block stop signals until `stop_signals_unblocked`, or until the context exits."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def stop_signals_unblocked() -> Iterator[None]:
-    """Unblock stop signals inside the context, pending ones first; then restore the mask."""
-    before = signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

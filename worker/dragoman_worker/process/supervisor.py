@@ -28,7 +28,7 @@ from dragoman_worker.process.placement import Place
 from dragoman_worker.process.probes import PROBE_S, Answer, ask_all, ask_for_one
 from dragoman_worker.process.restarts import ReplicaRestarter
 from dragoman_worker.process.shared import Shared
-from dragoman_worker.process.signals import stop_signals, stop_signals_unblocked
+from dragoman_worker.process.signals import stop_signals
 from dragoman_worker.settings import WorkerSettings
 
 MARGIN_S: Final = 15.0
@@ -94,7 +94,6 @@ class Supervisor:
             self._report_fork_server()
             stack.enter_context(self._children.reaping())
             stack.enter_context(stop_signals(self._stop, self._abort))
-            stack.enter_context(stop_signals_unblocked())
             http = HttpServer(
                 self._settings.http,
                 {
