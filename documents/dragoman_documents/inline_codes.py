@@ -16,7 +16,7 @@ LOOKALIKE: Final = re.compile(r"<\s{0,3}/?\s{0,3}[gxGX]\s{0,3}[0-9]{1,6}\s{0,3}/
 """Text of a document that a reader could take for one of our tags; it becomes a code itself."""
 
 
-class Opening(NamedTuple):
+class OpeningCode(NamedTuple):
     """The start of a pair of inline markup, with both of its codes."""
 
     opening: str
@@ -24,17 +24,17 @@ class Opening(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Closing:
+class ClosingCode:
     """The end of the last pair that is still open."""
 
 
-class Single(NamedTuple):
+class SingleCode(NamedTuple):
     """Markup without text in it: an image, a line break, inline code."""
 
     code: str
 
 
-Piece = str | Opening | Closing | Single
+Piece = str | OpeningCode | ClosingCode | SingleCode
 
 
 def composed(
@@ -56,9 +56,9 @@ def composed(
             continue
         if texts:
             _add_texts(texts, parts, codes, escape)
-        if isinstance(piece, Single):
+        if isinstance(piece, SingleCode):
             _add_single(piece.code, parts, codes)
-        elif isinstance(piece, Opening):
+        elif isinstance(piece, OpeningCode):
             codes.append(InlineCode(piece.opening, piece.closing))
             opened.append(len(codes))
             parts.append(f"<g{len(codes)}>")
@@ -108,9 +108,9 @@ def pieces(text: str, codes: Sequence[InlineCode]) -> Iterator[Piece]:
             yield text[end : match.start()]
         code = codes[int(match[3]) - 1]
         if code.closing is None:
-            yield Single(code.opening)
+            yield SingleCode(code.opening)
         else:
-            yield Closing() if match[1] else Opening(code.opening, code.closing)
+            yield ClosingCode() if match[1] else OpeningCode(code.opening, code.closing)
         end = match.end()
     if end < len(text):
         yield text[end:]
@@ -128,9 +128,9 @@ def rendered(text: str, codes: Sequence[InlineCode], escape: Callable[[str], str
     for piece in pieces(text, codes):
         if isinstance(piece, str):
             parts.append(escape(piece))
-        elif isinstance(piece, Single):
+        elif isinstance(piece, SingleCode):
             parts.append(piece.code)
-        elif isinstance(piece, Opening):
+        elif isinstance(piece, OpeningCode):
             parts.append(piece.opening)
             opened.append(piece.closing)
         else:

@@ -6,11 +6,14 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
-from dragoman_documents.inline_codes import Piece, Single
+from dragoman_documents.inline_codes import Piece, SingleCode
 
 
 def between_tags(
-    given: Iterable[Piece], text_of: Callable[[Single], str | None], lead: str = "", trail: str = ""
+    given: Iterable[Piece],
+    text_of: Callable[[SingleCode], str | None],
+    lead: str = "",
+    trail: str = "",
 ) -> tuple[list[str], list[Piece]]:
     """Return the texts before, between and behind the tags of a translation, and the tags.
 
@@ -20,7 +23,7 @@ def between_tags(
     texts: list[str] = [lead]
     tags: list[Piece] = []
     for piece in given:
-        text = text_of(piece) if isinstance(piece, Single) else piece
+        text = text_of(piece) if isinstance(piece, SingleCode) else piece
         if isinstance(text, str):
             texts[-1] += text
         else:

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from dragoman_documents.codec import Kind, Segment
 from dragoman_documents.inline_codes import LOOKALIKE, composed
-from dragoman_documents.markup.html.blocks import Place
+from dragoman_documents.markup.html.blocks import HtmlPlace
 from dragoman_documents.markup.html.reader import Page
 from dragoman_documents.markup.html.text import (
     decoded_attribute,
@@ -67,7 +67,7 @@ def _note(package: Package, name: str, content: Token, end: Token) -> None:
             segment = Segment(composite, f"line {line}", _TEXTS[name], codes, doubled=False)
             package.page.segments.append(segment)
             ranges = tuple(None for _ in LOOKALIKE.finditer(value))
-            package.page.places.append(Place(start, stop, ranges, "text"))
+            package.page.places.append(HtmlPlace(start, stop, ranges, "text"))
 
 
 def values(text: str, start: int, end: int) -> dict[str, str]:

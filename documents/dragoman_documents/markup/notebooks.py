@@ -27,7 +27,7 @@ _BETWEEN: Final = re.compile(r"[ \t\r\n]*,[ \t\r\n]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class NotebookCell:
     """A Markdown cell with the place of its source: a string, or the strings of a list."""
 
     number: int
@@ -59,7 +59,7 @@ class NotebookLayout:
     """Where the Markdown cells of a notebook are."""
 
     file: Decoded
-    cells: Sequence[Cell]
+    cells: Sequence[NotebookCell]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Notebook:
         return layout.file.encoded(replaced(layout.file.text, changes), reference)
 
 
-def _cells(document: str, options: Options) -> Iterator[Cell]:
+def _cells(document: str, options: Options) -> Iterator[NotebookCell]:
     of_cells = (each for each in strings(document) if each.path[:1] == ("cells",))
     for number, (_, group) in enumerate(groupby(of_cells, lambda each: each.path[:2]), 1):
         found = list(group)
@@ -118,7 +118,9 @@ def _cells(document: str, options: Options) -> Iterator[Cell]:
                 yield cell
 
 
-def _cell(number: int, lines: Sequence[String], document: str, options: Options) -> Cell | None:
+def _cell(
+    number: int, lines: Sequence[String], document: str, options: Options
+) -> NotebookCell | None:
     """Return a cell; None if its source is neither a string nor a list of strings."""
     if not lines or not _is_source(lines, document):
         return None
@@ -129,7 +131,7 @@ def _cell(number: int, lines: Sequence[String], document: str, options: Options)
         return None
     content = _MARKDOWN.extract(data, options)
     separator = None if len(lines[0].path) == 3 else _separator(lines, document)
-    return Cell(number, lines[0].start, lines[-1].end, text, separator, content)
+    return NotebookCell(number, lines[0].start, lines[-1].end, text, separator, content)
 
 
 def _is_source(lines: Sequence[String], document: str) -> bool:

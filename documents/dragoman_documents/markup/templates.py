@@ -26,7 +26,7 @@ _CODE_IN_HTML: Final = frozenset({"comment", "raw", "verbatim"})
 _Range = tuple[int, int]
 
 
-class Tag(NamedTuple):
+class TemplateTag(NamedTuple):
     """A template at `[start:end)`, with the code between it and its closing one."""
 
     start: int
@@ -41,7 +41,7 @@ def tags(
     code: frozenset[str],
     *,
     paragraphs: bool = True,
-) -> Iterator[Tag]:
+) -> Iterator[TemplateTag]:
     """Yield the templates outside of fenced code; those whose body is code with it.
 
     With `paragraphs` each ends in the paragraph in which it begins.
@@ -68,7 +68,7 @@ def tags(
         closing = _closing(text, start, end, name, code, missing) if is_tag else None
         if closing is not None and _is_inside(skipped, closing):
             closing = None  # fenced code goes on behind it
-        yield Tag(start, closing or end, name, closing is not None)
+        yield TemplateTag(start, closing or end, name, closing is not None)
         place = closing or end
 
 
@@ -78,7 +78,7 @@ def _is_inside(ranges: Sequence[_Range], place: int) -> bool:
     return index >= 0 and place < ranges[index][1]
 
 
-def positional_text(text: bytes, tag: Tag) -> str:
+def positional_text(text: bytes, tag: TemplateTag) -> str:
     """Return the first quoted argument without a name."""
     match = _POSITIONAL.search(text, tag.start, tag.end)
     return (match[1] or match[2] or b"").decode("utf-8", "replace") if match else ""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import ceil
 from typing import Final, NamedTuple
 
-from dragoman_documents.inline_codes import Closing, Opening, Piece, Single
+from dragoman_documents.inline_codes import ClosingCode, OpeningCode, Piece, SingleCode
 
 _DRAWING: Final = (
     r"\{(?=\\)[^{}\n]{0,200}?\\p[1-9][0-9]?(?=[\\}])[^{}\n]{0,200}\}"
@@ -109,11 +109,11 @@ def pieces_of(raw: str, tags: re.Pattern[str], decode: Callable[[str], str]) -> 
     for index, match in enumerate(found):
         yield decode(raw[end : match.start()])
         if index in closing:
-            yield Closing()
+            yield ClosingCode()
         elif index in partners:
-            yield Opening(match[0], found[partners[index]][0])
+            yield OpeningCode(match[0], found[partners[index]][0])
         else:
-            yield Single(match[0])
+            yield SingleCode(match[0])
         end = match.end()
     yield decode(raw[end:])
 

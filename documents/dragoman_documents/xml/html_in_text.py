@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dragoman_documents.codec import InlineCode
-from dragoman_documents.inline_codes import Closing, Opening, Piece, Single, composed, rendered
+from dragoman_documents.inline_codes import (
+    ClosingCode,
+    OpeningCode,
+    Piece,
+    SingleCode,
+    composed,
+    rendered,
+)
 from dragoman_documents.xml.inline import Mixed
 from dragoman_documents.xml.slots import Inner, Writer, shown
 from dragoman_text.inline import Tag, find_tags, pairs, pieces
@@ -67,11 +74,11 @@ def _pieces(text: str, closings: dict[int, Tag]) -> Iterator[Piece]:
         if isinstance(piece, str):
             yield piece
         elif piece.start in ends:
-            yield Closing()
+            yield ClosingCode()
         elif (closing := closings.get(piece.start)) is not None:
-            yield Opening(piece.text, closing.text)
+            yield OpeningCode(piece.text, closing.text)
         else:
-            yield Single(piece.text)
+            yield SingleCode(piece.text)
 
 
 def _name(tag: Tag, code: InlineCode, own: Sequence[InlineCode]) -> InlineCode:

@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 
 from dragoman_documents.codec import InlineCode
 from dragoman_documents.inline_codes import (
-    Closing,
-    Opening,
+    ClosingCode,
+    OpeningCode,
     Piece,
-    Single,
+    SingleCode,
     composed,
     pieces,
 )
@@ -182,10 +182,10 @@ class _Reading:
         opening = self.data[element.start : element.content]
         closing = self.data[element.stop : element.end]
         self.codes.append(Tags(opening, closing))
-        self.pieces.append(Opening(shown(opening.decode()), closing.decode()))
+        self.pieces.append(OpeningCode(shown(opening.decode()), closing.decode()))
         self.stretches.end()
         self.content(element)
-        self.pieces.append(Closing())
+        self.pieces.append(ClosingCode())
         self.stretches.end()
 
     def _text(self, start: int, end: int) -> None:
@@ -210,7 +210,7 @@ class _Reading:
 
     def _single(self, start: int, end: int) -> None:
         self.codes.append(Range(start, end))
-        self.pieces.append(Single(shown(self.data[start:end].decode())))
+        self.pieces.append(SingleCode(shown(self.data[start:end].decode())))
         self.stretches.end()
 
 
@@ -239,7 +239,7 @@ class MixedWriter(NamedTuple):
         texts = self._texts(text, found)
         return b"".join(self._parts(found, texts, inner))
 
-    def _text_of(self, single: Single) -> str | None:
+    def _text_of(self, single: SingleCode) -> str | None:
         code = self.codes[int(single.code)]
         return code if isinstance(code, str) else None
 
@@ -251,9 +251,9 @@ class MixedWriter(NamedTuple):
             match piece:
                 case str():
                     yield next(spelled).encode()
-                case Closing():
+                case ClosingCode():
                     yield opened.pop()
-                case Opening(index) | Single(index):
+                case OpeningCode(index) | SingleCode(index):
                     yield self._code(self.codes[int(index)], inner, opened)
         yield next(spelled).encode()
 

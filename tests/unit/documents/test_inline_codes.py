@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from dragoman_documents.codec import InlineCode
 from dragoman_documents.inline_codes import (
-    Closing,
-    Opening,
+    ClosingCode,
+    OpeningCode,
     Piece,
-    Single,
+    SingleCode,
     composed,
     fits,
     pieces,
@@ -30,12 +30,12 @@ _texts = st.text(st.sampled_from("<g1>x2/ ab"), min_size=1, max_size=12)
 
 
 def _nested(children: st.SearchStrategy[list[Piece]]) -> st.SearchStrategy[list[Piece]]:
-    pair = children.map(lambda inner: [Opening("<b>", "</b>"), *inner, Closing()])
+    pair = children.map(lambda inner: [OpeningCode("<b>", "</b>"), *inner, ClosingCode()])
     return st.lists(st.one_of(pair, children), max_size=3).map(lambda parts: [*chain(*parts)])
 
 
 _trees = st.recursive(
-    st.one_of(_texts.map(lambda text: [text]), st.just([Single("<br>")])), _nested, max_leaves=8
+    st.one_of(_texts.map(lambda text: [text]), st.just([SingleCode("<br>")])), _nested, max_leaves=8
 )
 
 
@@ -45,11 +45,11 @@ def source_of(parts: list[Piece]) -> str:
         match piece:
             case str():
                 spelled.append(html.escape(piece))
-            case Opening(opening, _):
+            case OpeningCode(opening, _):
                 spelled.append(opening)
-            case Closing():
+            case ClosingCode():
                 spelled.append("</b>")
-            case Single(code):
+            case SingleCode(code):
                 spelled.append(code)
     return "".join(spelled)
 
@@ -94,7 +94,7 @@ def test_pairs_that_cross_do_not_fit() -> None:
     assert not fits("<g1>a<g2>b</g1>c</g2>", (BOLD, BOLD))
 
 
-@pytest.mark.parametrize("parts", [[Closing()], [Opening("<b>", "</b>")]])
+@pytest.mark.parametrize("parts", [[ClosingCode()], [OpeningCode("<b>", "</b>")]])
 def test_pieces_that_do_not_nest_are_refused(parts: list[Piece]) -> None:
     with pytest.raises(ValueError, match="pair"):
         composed(parts)

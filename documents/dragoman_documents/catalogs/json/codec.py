@@ -30,7 +30,7 @@ from dragoman_documents.codec import (
 from dragoman_documents.encodings import Decoded, decoded
 from dragoman_documents.inline_codes import (
     Piece,
-    Single,
+    SingleCode,
     composed,
     of_text,
     rendered,
@@ -274,7 +274,7 @@ def _pieces(text: str, tags: re.Pattern[str]) -> Iterator[Piece]:
     end = 0
     for match in tags.finditer(text):
         yield text[end : match.start()]
-        yield Single(match[0])
+        yield SingleCode(match[0])
         end = match.end()
     yield text[end:]
 

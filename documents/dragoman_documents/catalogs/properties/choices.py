@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman_documents.codec import InlineCode, Segment
-from dragoman_documents.inline_codes import Piece, Single, composed, fits, plain, rendered
+from dragoman_documents.inline_codes import Piece, SingleCode, composed, fits, plain, rendered
 from dragoman_text.spans import is_translatable
 
 NO_CHOICE: Final = "messages with several choices, or with quotes in one, are left as they are"
@@ -112,7 +112,7 @@ def _pieces(sentence: str) -> Iterator[Piece]:
     end = 0
     for match in _ARGUMENT.finditer(sentence):
         yield sentence[end : match.start()]
-        yield match[0] if _SIMPLE.fullmatch(match[0]) else Single(match[0])
+        yield match[0] if _SIMPLE.fullmatch(match[0]) else SingleCode(match[0])
         end = match.end()
     yield sentence[end:]
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from dragoman_documents.markup.anchors.headings import Heading
 from dragoman_documents.markup.anchors.pages import Insertion
-from dragoman_documents.markup.markdown.codec import Layout
-from dragoman_documents.markup.markdown.extracting import Slot
+from dragoman_documents.markup.markdown.codec import MarkdownLayout
+from dragoman_documents.markup.markdown.extracting import MarkdownSlot
 from dragoman_documents.markup.markdown.inlines import normalized
 from dragoman_documents.markup.markdown.raw_counts import labels
 
@@ -17,7 +17,7 @@ _TEXT: Final = r"\[((?:[^\[\]\\]|\\.)+)\]"
 _REFERENCE: Final = re.compile(rf"(?<![!\]\\]){_TEXT}(?:\[\]|{_TEXT})?(?![\[(:{{])")
 _CODE: Final = re.compile(r"(`+)(?:(?!`).|(?!\1)`)*?\1(?!`)", re.DOTALL)
 
-Page = tuple[Layout, Sequence[Heading], Sequence[str | None]]
+Page = tuple[MarkdownLayout, Sequence[Heading], Sequence[str | None]]
 """A page with its headings and their ids."""
 
 
@@ -53,7 +53,7 @@ def _places(page: Page) -> dict[str, int]:
 
 
 def _translated(
-    before: Layout, after: Layout, places: Mapping[str, int]
+    before: MarkdownLayout, after: MarkdownLayout, places: Mapping[str, int]
 ) -> Iterator[tuple[str, int]]:
     """Yield the labels of an output's references, and the headings of the source's."""
     for old, new in zip(before.slots, after.slots, strict=True):
@@ -65,7 +65,7 @@ def _translated(
                     yield now, place
 
 
-def _labels(layout: Layout, slot: Slot) -> list[str]:
+def _labels(layout: MarkdownLayout, slot: MarkdownSlot) -> list[str]:
     """Return the labels of what may be references in a unit."""
     raw = layout.source[slot.start : slot.end]
     if slot.unit is None or b"[" not in raw:

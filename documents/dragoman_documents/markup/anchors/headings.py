@@ -9,8 +9,8 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from dragoman_documents.markup.anchors.sluggers import Ids, Slugger
-from dragoman_documents.markup.markdown.codec import Layout
-from dragoman_documents.markup.markdown.events import Block, Token, parsed
+from dragoman_documents.markup.markdown.codec import MarkdownLayout
+from dragoman_documents.markup.markdown.events import MarkdownBlock, MarkdownToken, parsed
 from dragoman_documents.markup.markdown.masks import Mark
 from dragoman_documents.values import is_text
 
@@ -56,7 +56,9 @@ class Heading(NamedTuple):
     """Whether it is no heading but a term with a definition: no syntax gives an id to it."""
 
 
-def headings(layout: Layout, slugger: Slugger, *, mdx: bool, reads_lists: bool) -> list[Heading]:
+def headings(
+    layout: MarkdownLayout, slugger: Slugger, *, mdx: bool, reads_lists: bool
+) -> list[Heading]:
     """Return the headings that the parser of a page sees, and the terms if they have ids."""
     found = [_heading(each, layout, slugger, mdx, reads_lists) for each in layout.headings]
     return sorted([*found, *_terms(layout, slugger)]) if slugger.terms else found
@@ -89,7 +91,7 @@ def element_ids(source: bytes) -> frozenset[str]:
 
 
 def _heading(
-    block: Block, layout: Layout, slugger: Slugger, mdx: bool, reads_lists: bool
+    block: MarkdownBlock, layout: MarkdownLayout, slugger: Slugger, mdx: bool, reads_lists: bool
 ) -> Heading:
     source, tokens = layout.source, block.tokens
     start, end = tokens[0].start, tokens[-1].end
@@ -112,12 +114,12 @@ def _heading(
     return Heading(start, end, text, explicit, span, last)
 
 
-def _terms(layout: Layout, slugger: Slugger) -> Iterator[Heading]:
+def _terms(layout: MarkdownLayout, slugger: Slugger) -> Iterator[Heading]:
     """Yield the terms of a page: each line of the block in front of a definition is one."""
     colons = [each.start for each in layout.masks.marks if _is_definition(layout.source, each)]
     if not colons:
         return
-    blocks = [each for each in parsed(bytes(layout.masks.text)) if isinstance(each, Block)]
+    blocks = [each for each in parsed(bytes(layout.masks.text)) if isinstance(each, MarkdownBlock)]
     starts = [each.tokens[0].start for each in blocks]
     for colon in colons:
         index = bisect_left(starts, colon) - 1
@@ -132,7 +134,7 @@ def _is_definition(source: bytes, mark: Mark) -> bool:
     return mark.kind == "hidden" and source[mark.start : mark.end] == b":"
 
 
-def _defines(source: bytes, block: Block, colon: int) -> bool:
+def _defines(source: bytes, block: MarkdownBlock, colon: int) -> bool:
     """Return whether a colon defines the text before it, which no other one defines."""
     start, end = block.tokens[0].start, block.tokens[-1].end
     if block.level or block.kind == "cell" or not _NEXT.fullmatch(source, end, colon):
@@ -140,18 +142,18 @@ def _defines(source: bytes, block: Block, colon: int) -> bool:
     return start - source.rfind(b"\n", 0, start) == colon - source.rfind(b"\n", 0, colon)
 
 
-def _term(tokens: Sequence[Token], layout: Layout, slugger: Slugger) -> Heading:
+def _term(tokens: Sequence[MarkdownToken], layout: MarkdownLayout, slugger: Slugger) -> Heading:
     start, end = tokens[0].start, tokens[-1].end
     text = _text(tokens, layout, slugger, mdx=False)
     return Heading(start, end, text, None, None, end, is_term=True)
 
 
-def _until(end: int, tokens: Sequence[Token], source: bytes) -> list[Token]:
+def _until(end: int, tokens: Sequence[MarkdownToken], source: bytes) -> list[MarkdownToken]:
     """Return the tokens before a place; the one that crosses it is cut."""
     kept = [token for token in tokens if token.start < end]
     if kept and kept[-1].kind == "text" and kept[-1].end > end:
         last = kept[-1]
-        kept[-1] = Token("text", last.start, end, source[last.start : end].decode())
+        kept[-1] = MarkdownToken("text", last.start, end, source[last.start : end].decode())
     return kept
 
 
@@ -180,13 +182,15 @@ def _id_in(attributes: str) -> str | None:
 # --- texts ----------------------------------------------------------------------------------------
 
 
-def _text(tokens: Sequence[Token], layout: Layout, slugger: Slugger, *, mdx: bool) -> str | None:
+def _text(
+    tokens: Sequence[MarkdownToken], layout: MarkdownLayout, slugger: Slugger, *, mdx: bool
+) -> str | None:
     pieces = list(_pieces(tokens, layout, slugger, mdx=mdx))
     return None if None in pieces else "".join(each for each in pieces if each is not None)
 
 
 def _pieces(
-    tokens: Sequence[Token], layout: Layout, slugger: Slugger, *, mdx: bool
+    tokens: Sequence[MarkdownToken], layout: MarkdownLayout, slugger: Slugger, *, mdx: bool
 ) -> Iterator[str | None]:
     source, images = layout.source, list[bool]()
     for token in tokens:
@@ -205,7 +209,9 @@ def _pieces(
             yield _single(raw.decode())
 
 
-def _written(token: Token, raw: str, layout: Layout, slugger: Slugger, *, mdx: bool) -> str | None:
+def _written(
+    token: MarkdownToken, raw: str, layout: MarkdownLayout, slugger: Slugger, *, mdx: bool
+) -> str | None:
     """Return a text as the renderer reads it: with the syntax of its site that CommonMark lacks."""
     masked = layout.masks.text[token.start : token.end].decode("utf-8", "replace") != raw
     text = raw if masked or slugger.text == "spelled" else token.text

@@ -18,7 +18,7 @@ from dragoman_documents.markup.anchors.headings import Heading, element_ids, hea
 from dragoman_documents.markup.anchors.pages import Insertion, inserted, layouts
 from dragoman_documents.markup.anchors.sluggers import SLUGGERS, WITH_TERMS
 from dragoman_documents.markup.anchors.verifying import Unverified, verify
-from dragoman_documents.markup.markdown.codec import Layout
+from dragoman_documents.markup.markdown.codec import MarkdownLayout
 from dragoman_documents.markup.sites import Anchors
 from dragoman_documents.putting_back import Spliced
 
@@ -57,8 +57,8 @@ def with_ids(
 class _Pinning:
     """The headings of a source and of its output, page by page."""
 
-    before: Sequence[Layout]
-    after: Sequence[Layout]
+    before: Sequence[MarkdownLayout]
+    after: Sequence[MarkdownLayout]
     mdx: bool
     anchors: Anchors
 
@@ -90,7 +90,7 @@ class _Pinning:
             for page in pages
         ]
 
-    def _headings(self, layout: Layout) -> list[Heading]:
+    def _headings(self, layout: MarkdownLayout) -> list[Heading]:
         reads_lists = self.anchors.ids != "html"
         slugger = SLUGGERS[self.anchors.slugger]
         return headings(layout, slugger, mdx=self.mdx, reads_lists=reads_lists)

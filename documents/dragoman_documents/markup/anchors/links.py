@@ -11,8 +11,8 @@ from dragoman_documents.encodings import decoded
 from dragoman_documents.markup.anchors.headings import element_ids, headings, ids_of
 from dragoman_documents.markup.anchors.pages import layouts
 from dragoman_documents.markup.anchors.sluggers import SLUGGERS
-from dragoman_documents.markup.markdown.codec import Layout
-from dragoman_documents.markup.markdown.events import Block, link_targets, parsed
+from dragoman_documents.markup.markdown.codec import MarkdownLayout
+from dragoman_documents.markup.markdown.events import MarkdownBlock, link_targets, parsed
 from dragoman_documents.markup.markdown.front_matter import front_matter
 from dragoman_documents.markup.markdown.masking import masked
 from dragoman_documents.markup.sites import Anchors, site
@@ -57,7 +57,7 @@ def linked_page(
     return LinkedPage(links, _ids(pages, anchors, mdx=mdx))
 
 
-def _layout(data: bytes, options: Options, *, mdx: bool) -> Layout:
+def _layout(data: bytes, options: Options, *, mdx: bool) -> MarkdownLayout:
     """Return the headings of a page without its segments."""
     file = decoded(data)
     source = file.text.encode()
@@ -66,12 +66,14 @@ def _layout(data: bytes, options: Options, *, mdx: bool) -> Layout:
     found = [
         each
         for each in parsed(bytes(masks.text))
-        if isinstance(each, Block) and each.level and each.tokens[0].start not in masks.titles
+        if isinstance(each, MarkdownBlock)
+        and each.level
+        and each.tokens[0].start not in masks.titles
     ]
-    return Layout(file, source, (), (), found, masks)
+    return MarkdownLayout(file, source, (), (), found, masks)
 
 
-def _ids(pages: list[Layout], anchors: Anchors, *, mdx: bool) -> frozenset[str]:
+def _ids(pages: list[MarkdownLayout], anchors: Anchors, *, mdx: bool) -> frozenset[str]:
     slugger = SLUGGERS[anchors.slugger]
     reads_lists = anchors.ids != "html" or anchors.guesses
     found = [
@@ -89,7 +91,7 @@ def _given(source: bytes) -> frozenset[str]:
     return frozenset(each.decode("utf-8", "replace") for each in found)
 
 
-def _links(page: Layout) -> Iterator[Link]:
+def _links(page: MarkdownLayout) -> Iterator[Link]:
     """Yield the links with fragments in order of their places."""
     if b"#" not in page.source:
         return
@@ -102,7 +104,7 @@ def _links(page: Layout) -> Iterator[Link]:
             yield Link(line, each)
 
 
-def _of_components(page: Layout) -> Iterator[tuple[int, str, bool]]:
+def _of_components(page: MarkdownLayout) -> Iterator[tuple[int, str, bool]]:
     """Yield the tags of components, which the parser does not see."""
     for mark in page.masks.marks:
         if page.source.startswith(b"<", mark.start):

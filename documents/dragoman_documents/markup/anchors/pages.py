@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from dragoman_documents.codec import Extraction
-from dragoman_documents.markup.markdown.codec import Layout
-from dragoman_documents.markup.notebooks import Cell, NotebookLayout
+from dragoman_documents.markup.markdown.codec import MarkdownLayout
+from dragoman_documents.markup.notebooks import NotebookCell, NotebookLayout
 from dragoman_documents.references import reference
 from dragoman_documents.splicing import Replacement, replaced
 
@@ -26,14 +26,14 @@ class Insertion(NamedTuple):
     content: bytes
 
 
-def layouts(extraction: Extraction) -> list[Layout]:
+def layouts(extraction: Extraction) -> list[MarkdownLayout]:
     """Return the pages of a document, none if its format has no headings with ids."""
     layout = extraction.layout
-    if isinstance(layout, Layout):
+    if isinstance(layout, MarkdownLayout):
         return [layout]
     if isinstance(layout, NotebookLayout):
         found = (cell.content.layout for cell in layout.cells)
-        return [each for each in found if isinstance(each, Layout)]
+        return [each for each in found if isinstance(each, MarkdownLayout)]
     return []
 
 
@@ -48,7 +48,7 @@ def inserted(extraction: Extraction, insertions: Sequence[Sequence[Insertion]]) 
             for change in _into_cell(cell, layout.file.text, some)
         ]
         return layout.file.encoded(replaced(layout.file.text, changes), reference)
-    assert isinstance(layout, Layout)  # noqa: S101  `layouts` was not empty
+    assert isinstance(layout, MarkdownLayout)  # noqa: S101  `layouts` was not empty
     changed = _with(layout.source, insertions[0])
     return layout.file.encoded(changed.decode(), reference)
 
@@ -57,7 +57,9 @@ def _with(source: bytes, insertions: Sequence[Insertion]) -> bytes:
     return replaced(source, [Replacement(place, place, content) for place, content in insertions])
 
 
-def _into_cell(cell: Cell, document: str, some: Sequence[Insertion]) -> list[Replacement[str]]:
+def _into_cell(
+    cell: NotebookCell, document: str, some: Sequence[Insertion]
+) -> list[Replacement[str]]:
     """Return the insertions into the strings of a cell, in which each is spelled as in JSON."""
     data = cell.text.encode()
     wanted = [(len(data[:place].decode()), content.decode()) for place, content in some]
@@ -68,7 +70,7 @@ def _into_cell(cell: Cell, document: str, some: Sequence[Insertion]) -> list[Rep
     ]
 
 
-def _places(document: str, cell: Cell, offsets: Sequence[int]) -> dict[int, int]:
+def _places(document: str, cell: NotebookCell, offsets: Sequence[int]) -> dict[int, int]:
     """Return where characters of a cell are in the document."""
     wanted, found, count = set(offsets), dict[int, int](), 0
     for string in _STRING.finditer(document, cell.start, cell.end):

@@ -17,8 +17,8 @@ from typing import Final
 from dragoman_documents.codec import Codec, DocumentError, Extraction, Options
 from dragoman_documents.encodings import decoded, expecting
 from dragoman_documents.markup.anchors.pages import Insertion, inserted, layouts
-from dragoman_documents.markup.markdown.codec import Layout
-from dragoman_documents.markup.markdown.events import Block, Token, parsed
+from dragoman_documents.markup.markdown.codec import MarkdownLayout
+from dragoman_documents.markup.markdown.events import MarkdownBlock, MarkdownToken, parsed
 from dragoman_documents.markup.markdown.front_matter import front_matter
 from dragoman_documents.markup.markdown.masking import masked
 from dragoman_documents.markup.markdown.masks import Mark, Masks
@@ -50,7 +50,7 @@ def verify(
     if inserted(again, [[] for _ in insertions]) != output.data:
         raise Unverified("the output is not what was verified")
     with expecting(again.encoding):
-        if isinstance(again.layout, Layout):
+        if isinstance(again.layout, MarkdownLayout):
             page = _Page(again.layout, decoded(made).text.encode(), insertions[0])
             if page.reads_the_same(options, mdx=codec.name == "mdx"):
                 return
@@ -97,7 +97,9 @@ def _is_same(with_ids: str, text: str, *, defines: bool) -> bool:
 class _Page:
     """A page with ids beside the same page without them."""
 
-    def __init__(self, before: Layout, source: bytes, insertions: Sequence[Insertion]) -> None:
+    def __init__(
+        self, before: MarkdownLayout, source: bytes, insertions: Sequence[Insertion]
+    ) -> None:
         self._before = before
         self._source = source
         self._insertions = sorted(insertions)
@@ -165,7 +167,7 @@ class _Page:
         return not new or _Ids([]).tokens(old) == _Ids(places).tokens(new)
 
 
-def _line_end(source: bytes, block: Block) -> int:
+def _line_end(source: bytes, block: MarkdownBlock) -> int:
     found = _LINE_END.search(source, block.tokens[-1].end)
     return found.start() if found else len(source)
 
@@ -218,7 +220,7 @@ class _Ids:
         for each in found:
             yield replace(each, start=self.back(each.start), end=self.back(each.end))
 
-    def tokens(self, text: bytearray) -> list[list[Token]]:
+    def tokens(self, text: bytearray) -> list[list[MarkdownToken]]:
         """Return the tokens of each block of a text that are not in them."""
         return [
             [
@@ -227,5 +229,5 @@ class _Ids:
                 if not self._holds(each.start, each.end)
             ]
             for block in parsed(bytes(text))
-            if isinstance(block, Block)
+            if isinstance(block, MarkdownBlock)
         ]

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from dragoman_documents.codec import InlineCode, Segment
-from dragoman_documents.markup.html.blocks import Place
+from dragoman_documents.markup.html.blocks import HtmlPlace
 from dragoman_documents.markup.html.language import language_attributes, with_changes
 from dragoman_documents.markup.html.reader import TRANSLATED, Page
 from dragoman_documents.markup.html.text import escaped, spelled
@@ -25,7 +25,7 @@ _BETWEEN: Final = " / "
 
 
 def doubled(
-    page: Page, place: Place, segment: Segment, text: str, language: str
+    page: Page, place: HtmlPlace, segment: Segment, text: str, language: str
 ) -> Replacement[str]:
     """Return what a bilingual document has at the place of a segment, or after it."""
     if place.doubling is None:
@@ -45,7 +45,7 @@ def doubled(
             return Replacement(place.after, place.after, content)
 
 
-def _attribute(page: Page, place: Place, segment: Segment, text: str) -> Replacement[str]:
+def _attribute(page: Page, place: HtmlPlace, segment: Segment, text: str) -> Replacement[str]:
     """Return an attribute with source and translation, in its quotation marks or in `"`."""
     raw = page.text[place.start : place.end]
     quote = raw[0] if raw[0] in "\"'" else '"'
@@ -54,7 +54,7 @@ def _attribute(page: Page, place: Place, segment: Segment, text: str) -> Replace
     return Replacement(place.start, place.end, f"{quote}{both}{quote}")
 
 
-def _copy(text: str, place: Place, spelling: str, marked: str) -> str:
+def _copy(text: str, place: HtmlPlace, spelling: str, marked: str) -> str:
     """Return a paragraph or heading again, with the tags around all of its text."""
     raw = text[slice(*place.block)]
     block = next(tokens(raw))

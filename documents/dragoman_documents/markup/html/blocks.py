@@ -10,13 +10,13 @@ from typing import Final, Literal, NamedTuple
 from dragoman_documents.codec import InlineCode, Kind, Segment
 from dragoman_documents.inline_codes import (
     LOOKALIKE,
-    Closing,
-    Opening,
+    ClosingCode,
+    OpeningCode,
     Piece,
-    Single,
+    SingleCode,
     composed,
 )
-from dragoman_documents.markup.html.elements import KINDS, Element, names
+from dragoman_documents.markup.html.elements import KINDS, HtmlElement, names
 from dragoman_documents.markup.html.text import (
     decoded_text,
     escaped,
@@ -38,7 +38,7 @@ _TEXT_ONLY: Final = frozenset({"title", "option", "text", "doctitle", "navlabel"
 
 
 @dataclass(slots=True)
-class Item:
+class HtmlItem:
     """A part of a run: text, or markup. `mate` is the index of the other half of a pair."""
 
     kind: Literal["text", "open", "close", "single"]
@@ -51,7 +51,7 @@ class Item:
 class Run:
     """The text and markup between two boundaries of blocks."""
 
-    items: list[Item] = field(default_factory=list)
+    items: list[HtmlItem] = field(default_factory=list)
 
     def close(self, opening: int, start: int, end: int) -> None:
         """Add the end tag of the markup whose start tag is the item of this index.
@@ -60,12 +60,12 @@ class Run:
         """
         items = self.items
         if opening == len(items) - 1:
-            items[opening] = Item("single", items[opening].start, end)
+            items[opening] = HtmlItem("single", items[opening].start, end)
         else:
             items[opening].mate = len(items)
-            items.append(Item("close", start, end, opening))
+            items.append(HtmlItem("close", start, end, opening))
 
-    def paired(self) -> list[Item]:
+    def paired(self) -> list[HtmlItem]:
         """Return the items; a start tag whose end tag is not among them is a single one."""
         for item in self.items:
             if item.kind == "open" and item.mate < 0:
@@ -73,7 +73,7 @@ class Run:
         return self.items
 
 
-class Block(NamedTuple):
+class HtmlBlock(NamedTuple):
     """A segment as far as its markup says."""
 
     text: str
@@ -87,7 +87,7 @@ class Block(NamedTuple):
         return Segment(text, place, kind, codes, headings=headings, doubled=doubled)
 
 
-class Place(NamedTuple):
+class HtmlPlace(NamedTuple):
     """Where a segment is in the document."""
 
     start: int
@@ -111,7 +111,7 @@ class Place(NamedTuple):
 class Around(NamedTuple):
     """What surrounds a run when it ends."""
 
-    block: Element | None
+    block: HtmlElement | None
     ended_at: int | None = None
     """Where the block ends, if the run ends with it."""
     nested: bool = False
@@ -119,7 +119,9 @@ class Around(NamedTuple):
     in_navigation: bool = False
 
 
-def block_segment(text: str, run: Run, around: Around, *, xml: bool) -> tuple[Block, Place] | None:
+def block_segment(
+    text: str, run: Run, around: Around, *, xml: bool
+) -> tuple[HtmlBlock, HtmlPlace] | None:
     """Return the text of a run and its place; None if it has no text."""
     items = run.paired()
     span = _bounds(text, items)
@@ -134,7 +136,7 @@ def block_segment(text: str, run: Run, around: Around, *, xml: bool) -> tuple[Bl
     after = span.after
     if doubling == "copy" and around.ended_at is not None:
         after = around.ended_at
-    place = Place(
+    place = HtmlPlace(
         span.start,
         span.end,
         ranges,
@@ -146,11 +148,11 @@ def block_segment(text: str, run: Run, around: Around, *, xml: bool) -> tuple[Bl
         preserved,
     )
     kind = KINDS.get(block.name, "paragraph") if block is not None else "paragraph"
-    return Block(content, kind, codes, doubling in {"copy", "div"}), place
+    return HtmlBlock(content, kind, codes, doubling in {"copy", "div"}), place
 
 
 def _text_ranges(
-    text: str, items: Sequence[Item], span: _Span, *, xml: bool
+    text: str, items: Sequence[HtmlItem], span: _Span, *, xml: bool
 ) -> Sequence[tuple[int, int]]:
     """Return the ranges of the text of a segment, without unknown references in XML."""
     first, last = span.start, span.end
@@ -192,16 +194,16 @@ class _Span(NamedTuple):
     last: int
     start: int
     end: int
-    wrapping: list[Item]
+    wrapping: list[HtmlItem]
     """The tags around all of the text."""
     after: int
     """Where the outermost of them ends."""
 
 
-def _bounds(text: str, items: Sequence[Item]) -> _Span | None:
+def _bounds(text: str, items: Sequence[HtmlItem]) -> _Span | None:
     """Return the part of a run without blanks, markup that shows nothing, and pairs around it."""
     first, last = 0, len(items) - 1
-    wrapping: list[Item] = []
+    wrapping: list[HtmlItem] = []
     start = after = -1
     while True:
         while first <= last and (start := _shown(text, items[first])[0]) < 0:
@@ -218,7 +220,7 @@ def _bounds(text: str, items: Sequence[Item]) -> _Span | None:
 
 
 def _content(
-    text: str, items: Sequence[Item], span: _Span, *, xml: bool, preserved: bool
+    text: str, items: Sequence[HtmlItem], span: _Span, *, xml: bool, preserved: bool
 ) -> tuple[str, tuple[InlineCode, ...], tuple[tuple[int, int] | None, ...]]:
     """Return the text of a segment, its codes, and their ranges."""
     raw = text[span.start : span.end]
@@ -231,7 +233,7 @@ def _content(
     return content, codes, tuple(ranges)
 
 
-def _shown(text: str, item: Item) -> tuple[int, int]:
+def _shown(text: str, item: HtmlItem) -> tuple[int, int]:
     """Return the range of an item without blanks at its ends; -1 and -1 if it shows nothing."""
     start, end = item.start, item.end
     if item.kind == "text":
@@ -242,7 +244,7 @@ def _shown(text: str, item: Item) -> tuple[int, int]:
 
 def _pieces(
     text: str,
-    items: Sequence[Item],
+    items: Sequence[HtmlItem],
     span: _Span,
     ranges: list[tuple[int, int] | None],
     *,
@@ -259,14 +261,14 @@ def _pieces(
             else:
                 yield _decoded(text[start:end], ranges, xml=xml, preserved=preserved)
         elif kind == "close":
-            yield Closing()
+            yield ClosingCode()
         else:
             ranges.append((start, end))
             if kind == "single":
-                yield Single(text[start:end])
+                yield SingleCode(text[start:end])
             else:
                 closing = items[item.mate]
-                yield Opening(text[start:end], text[closing.start : closing.end])
+                yield OpeningCode(text[start:end], text[closing.start : closing.end])
 
 
 def _texts(
@@ -281,7 +283,7 @@ def _texts(
     for match in unknown_references(text, start, end):
         yield _decoded(text[start : match.start()], ranges, xml=True, preserved=preserved)
         ranges.append(match.span())
-        yield Single(match[0])
+        yield SingleCode(match[0])
         start = match.end()
     yield _decoded(text[start:end], ranges, xml=True, preserved=preserved)
 

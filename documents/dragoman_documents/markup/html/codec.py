@@ -19,7 +19,7 @@ from dragoman_documents.codec import (
 )
 from dragoman_documents.encodings import Decoded, decoded
 from dragoman_documents.markup.html.bilingual import doubled
-from dragoman_documents.markup.html.blocks import Place
+from dragoman_documents.markup.html.blocks import HtmlPlace
 from dragoman_documents.markup.html.language import (
     direction,
     having,
@@ -212,7 +212,7 @@ def replacements_of(
 
 
 def _codes(
-    text: str, place: Place, segment: Segment, found: list[Replacement[str]]
+    text: str, place: HtmlPlace, segment: Segment, found: list[Replacement[str]]
 ) -> Sequence[InlineCode]:
     """Return the codes of a segment with the translations within them, which leave `found`."""
     count = len(found)

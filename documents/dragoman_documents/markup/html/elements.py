@@ -74,7 +74,7 @@ _IMPLYING: Final = _ENDS_PARAGRAPH | frozenset(_IMPLIED)
 
 
 @dataclass(slots=True)
-class Element:
+class HtmlElement:
     """An element that is open."""
 
     name: str
@@ -99,16 +99,16 @@ class OpenElements:
     """The stack of open elements. Every look-up takes constant time."""
 
     def __init__(self) -> None:
-        self._stack: list[Element] = []
+        self._stack: list[HtmlElement] = []
         self._indices: defaultdict[str, list[int]] = defaultdict(list)
         self._blocks: list[int] = []
-        self.last: Element | None = None
+        self.last: HtmlElement | None = None
         """The innermost element."""
         self.translated = True
         """Whether its content is translated."""
 
     @property
-    def block(self) -> Element | None:
+    def block(self) -> HtmlElement | None:
         """The innermost block."""
         return self._stack[self._blocks[-1]] if self._blocks else None
 
@@ -116,7 +116,7 @@ class OpenElements:
         """Return whether an element of this name is open."""
         return bool(self._indices.get(name))
 
-    def push(self, element: Element) -> None:
+    def push(self, element: HtmlElement) -> None:
         """Open an element."""
         self._indices[element.name].append(len(self._stack))
         if element.block:
@@ -124,14 +124,14 @@ class OpenElements:
         self._stack.append(element)
         self.last, self.translated = element, element.translated
 
-    def ended_by_start(self, name: str, *, xml: bool) -> list[Element]:
+    def ended_by_start(self, name: str, *, xml: bool) -> list[HtmlElement]:
         """Close the elements whose end tag is implied by a start tag; innermost first."""
         if xml or name not in _IMPLYING:
             return []
         ended = self._popped(*_PARAGRAPH) if name in _ENDS_PARAGRAPH and self.has("p") else []
         return ended + self._popped(*_IMPLIED[name]) if name in _IMPLIED else ended
 
-    def ended_by_end(self, name: str) -> list[Element]:
+    def ended_by_end(self, name: str) -> list[HtmlElement]:
         """Close the elements that an end tag closes, innermost first; none if it matches none.
 
         The end tag of markup within a text does not close blocks around which that is misnested.
@@ -148,11 +148,11 @@ class OpenElements:
             return []
         return self._popped(frozenset({name}), _NO_SCOPE if name in _TABLES else _SCOPE)
 
-    def all(self) -> list[Element]:
+    def all(self) -> list[HtmlElement]:
         """Close every element, innermost first."""
         return [self._pop() for _ in range(len(self._stack))]
 
-    def _popped(self, wanted: frozenset[str], scope: frozenset[str]) -> list[Element]:
+    def _popped(self, wanted: frozenset[str], scope: frozenset[str]) -> list[HtmlElement]:
         found = max(map(self._index, wanted))
         if found < 0 or any(self._index(name) > found for name in scope):
             return []
@@ -162,7 +162,7 @@ class OpenElements:
         indices = self._indices.get(name)
         return indices[-1] if indices else -1
 
-    def _pop(self) -> Element:
+    def _pop(self) -> HtmlElement:
         element = self._stack.pop()
         self._indices[element.name].pop()
         if element.block:

@@ -8,12 +8,12 @@ from functools import partial
 from typing import Final
 
 from dragoman_documents.codec import InlineCode, Kind, Segment
-from dragoman_documents.inline_codes import Single, composed, of_text, plain
+from dragoman_documents.inline_codes import SingleCode, composed, of_text, plain
 from dragoman_documents.markup.html.blocks import (
     Around,
-    Block,
-    Item,
-    Place,
+    HtmlBlock,
+    HtmlItem,
+    HtmlPlace,
     Run,
     block_segment,
 )
@@ -22,7 +22,7 @@ from dragoman_documents.markup.html.elements import (
     NEVER_TEXT,
     NO_TEXT,
     VOID,
-    Element,
+    HtmlElement,
     OpenElements,
     names,
 )
@@ -37,7 +37,7 @@ from dragoman_documents.markup.html.text import (
 )
 from dragoman_documents.markup.html.tokens import (
     Attribute,
-    Tag,
+    HtmlTag,
     Token,
     TokenKind,
     attributes,
@@ -69,7 +69,7 @@ class Page:
     text: str
     xml: bool
     segments: list[Segment] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
+    places: list[HtmlPlace] = field(default_factory=list)
     html: Token | None = None
     """The start tag of the root, if it is the first element: `html`, and `ncx` of EPUB 2."""
     language: str | None = None
@@ -117,13 +117,13 @@ class _Reader:
         if not self._open.translated:
             return
         if kind != "text":
-            self._run.items.append(Item("single", start, end))
+            self._run.items.append(HtmlItem("single", start, end))
         elif not self._templates:
             self._shown(start, end)
         else:
             for first, behind, is_template in parted(self._templates, start, end):
                 if is_template:
-                    self._run.items.append(Item("single", first, behind))
+                    self._run.items.append(HtmlItem("single", first, behind))
                 else:
                     self._shown(first, behind)
 
@@ -131,7 +131,7 @@ class _Reader:
         """Add text without templates."""
         items = self._run.items
         if items or not self._text[start:end].isspace():
-            items.append(Item("text", start, end))
+            items.append(HtmlItem("text", start, end))
 
     def done(self) -> Page:
         """Return the document; elements that are open end with it."""
@@ -140,7 +140,7 @@ class _Reader:
         self._flush(None, end)
         return self._page
 
-    def start(self, start: int, end: int, tag: Tag) -> None:
+    def start(self, start: int, end: int, tag: HtmlTag) -> None:
         """Open an element."""
         opened, name = self._open, tag.name
         if ended := opened.ended_by_start(name, xml=self._xml):
@@ -156,23 +156,23 @@ class _Reader:
         inline = opened.translated and not block
         if tag.closed or (name in VOID and not self._xml):
             if inline:
-                self._run.items.append(Item("single", start, end))
+                self._run.items.append(HtmlItem("single", start, end))
             return
         if inline:
             self._begin(element)
         opened.push(element)
 
-    def _begin(self, element: Element) -> None:
+    def _begin(self, element: HtmlElement) -> None:
         """Add markup within a text; text in it that is not translated is not of the same run."""
         if element.translated:
             element.run, element.index = self._run, len(self._run.items)
-            self._run.items.append(Item("open", element.start, element.tag_end))
+            self._run.items.append(HtmlItem("open", element.start, element.tag_end))
         else:
             element.opaque = True
             self._suspended.append(self._run)
             self._run = Run()
 
-    def _element(self, start: int, end: int, tag: Tag, *, block: bool) -> Element:
+    def _element(self, start: int, end: int, tag: HtmlTag, *, block: bool) -> HtmlElement:
         """Return the element that a start tag opens, with its attributes read."""
         around, name = self._open.last, tag.name
         outer = self._open.translated
@@ -190,7 +190,7 @@ class _Reader:
             self._attributes(name, found)
         preserved = name == "pre" or (around is not None and around.preserved)
         bounded = block or (translated and not outer)  # the text before it is not translated
-        return Element(name, start, end, translated, preserved, bounded)
+        return HtmlElement(name, start, end, translated, preserved, bounded)
 
     def _wanted(self, name: str, found: list[Attribute], *, outer: bool) -> bool:
         """Return whether the content of an element is translated."""
@@ -243,7 +243,7 @@ class _Reader:
                 unknown = self._xml and any(unknown_references(self._text, start, end))
                 if is_text(text) and not unknown:
                     kind: Kind = "metadata" if element == "meta" else "attribute"
-                    self._add(Block(text, kind, codes, doubled=False), Place(start, end))
+                    self._add(HtmlBlock(text, kind, codes, doubled=False), HtmlPlace(start, end))
 
     def _text_of(self, attribute: Attribute) -> tuple[str, tuple[InlineCode, ...]]:
         """Return the value of an attribute with its templates as codes."""
@@ -256,7 +256,7 @@ class _Reader:
         start, end = trimmed(self._text, start + quoted, end - quoted)
         return composed(
             (
-                Single(self._text[first:behind])
+                SingleCode(self._text[first:behind])
                 if is_template
                 else decoded_value(self._text[first:behind])
                 for first, behind, is_template in parted(self._templates, start, end)
@@ -283,30 +283,30 @@ class _Reader:
         elif name in BLOCKS:
             self._flush(self._open.block, None)
         elif self._open.translated:
-            self._run.items.append(Item("single", start, end))
+            self._run.items.append(HtmlItem("single", start, end))
 
-    def _close(self, elements: list[Element], end: int) -> None:
+    def _close(self, elements: list[HtmlElement], end: int) -> None:
         for element in elements:
             self._close_one(element, end, end)
 
-    def _close_by(self, element: Element, start: int, end: int) -> None:
+    def _close_by(self, element: HtmlElement, start: int, end: int) -> None:
         """Close an element by its own end tag."""
         if element.run is self._run:
             self._run.close(element.index, start, end)
         else:
             self._close_one(element, start, end)
             if not element.block and not element.opaque and self._open.translated:
-                self._run.items.append(Item("single", start, end))
+                self._run.items.append(HtmlItem("single", start, end))
 
-    def _close_one(self, element: Element, end: int, after: int) -> None:
+    def _close_one(self, element: HtmlElement, end: int, after: int) -> None:
         if element.opaque:
             self._flush(self._open.block, None)
             self._run = self._suspended.pop()
-            self._run.items.append(Item("single", element.start, after))
+            self._run.items.append(HtmlItem("single", element.start, after))
         elif element.block:
             self._flush(element, after)
 
-    def _flush(self, block: Element | None, ended_at: int | None) -> None:
+    def _flush(self, block: HtmlElement | None, ended_at: int | None) -> None:
         """End the run of text."""
         run = self._run
         if not run.items:
@@ -321,7 +321,7 @@ class _Reader:
                 block.texts += 1
                 self._enter_heading(block, found[0].text)
 
-    def _add(self, block: Block, place: Place) -> None:
+    def _add(self, block: HtmlBlock, place: HtmlPlace) -> None:
         """Add a segment, with its line and the headings above it."""
         if place.start >= self._counted:
             self._line += self._text.count("\n", self._counted, place.start)
@@ -336,12 +336,12 @@ class _Reader:
         segments.insert(index, block.segment(f"line {self._line}", above))
         places.insert(index, place)
 
-    def _leave_headings(self, block: Element | None) -> None:
+    def _leave_headings(self, block: HtmlElement | None) -> None:
         """Forget the headings that a heading ends: those of its level and below."""
         if self._headings and block is not None and block.name in _HEADINGS:
             while self._headings and self._headings[-1][0] >= block.name:
                 self._headings.pop()
 
-    def _enter_heading(self, block: Element, text: str) -> None:
+    def _enter_heading(self, block: HtmlElement, text: str) -> None:
         if self._headings is not None and block.name in _HEADINGS:
             self._headings.append((block.name, plain(text)))

@@ -10,7 +10,7 @@ from typing import Final
 
 from dragoman_documents.codec import InlineCode
 from dragoman_documents.inline_codes import LOOKALIKE
-from dragoman_documents.markup.html.blocks import Place
+from dragoman_documents.markup.html.blocks import HtmlPlace
 from dragoman_documents.markup.html.text import (
     decoded_text,
     decoded_value,
@@ -37,7 +37,7 @@ _Spell = Callable[[str], str]
 
 
 def block_spelled(
-    document: str, place: Place, text: str, codes: Sequence[InlineCode], *, xml: bool
+    document: str, place: HtmlPlace, text: str, codes: Sequence[InlineCode], *, xml: bool
 ) -> str:
     """Return the spelling of a block's translation: as its source spells what is still there."""
     default = partial(escaped, xml=xml, preserved=place.preserved)

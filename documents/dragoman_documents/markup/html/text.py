@@ -11,10 +11,10 @@ from typing import Final
 from dragoman_documents.codec import InlineCode
 from dragoman_documents.inline_codes import (
     LOOKALIKE,
-    Closing,
-    Opening,
+    ClosingCode,
+    OpeningCode,
     Piece,
-    Single,
+    SingleCode,
     pieces,
     plain,
     rendered,
@@ -168,7 +168,7 @@ def holdable(text: str, codes: Sequence[InlineCode], *, attribute: bool = False)
         and not _wraps(found)
         and (attribute or not any(map(_is_invisible, _ends(found))))
         and not any(
-            isinstance(one, Opening) and isinstance(other, Closing)
+            isinstance(one, OpeningCode) and isinstance(other, ClosingCode)
             for one, other in pairwise(found)
         )
     )
@@ -179,7 +179,7 @@ def _is_markup(text: str) -> bool:
 
 
 def _is_invisible(piece: Piece) -> bool:
-    return isinstance(piece, Single) and invisible(piece.code)
+    return isinstance(piece, SingleCode) and invisible(piece.code)
 
 
 def _ends(found: list[Piece]) -> tuple[Piece, Piece]:
@@ -188,11 +188,11 @@ def _ends(found: list[Piece]) -> tuple[Piece, Piece]:
 
 def _wraps(found: list[Piece]) -> bool:
     """Return whether one pair holds all of the pieces."""
-    if not isinstance(found[0], Opening):
+    if not isinstance(found[0], OpeningCode):
         return False
     depth = 0
     for index, piece in enumerate(found):
-        depth += isinstance(piece, Opening) - isinstance(piece, Closing)
+        depth += isinstance(piece, OpeningCode) - isinstance(piece, ClosingCode)
         if depth == 0:
             return index == len(found) - 1
     return False

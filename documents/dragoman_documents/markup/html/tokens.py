@@ -16,7 +16,7 @@ TokenKind = Literal["text", "start", "end", "other", "cdata"]
 """`other`: comments, declarations, processing instructions, and tags that the file cuts off."""
 
 
-class Tag(NamedTuple):
+class HtmlTag(NamedTuple):
     """What a token is; tags that are spelled alike share one of these."""
 
     kind: TokenKind
@@ -28,14 +28,14 @@ class Tag(NamedTuple):
     """Whether a start tag may have attributes that are text or concern the content's language."""
 
 
-Token = tuple[int, int, Tag]
+Token = tuple[int, int, HtmlTag]
 """Start, end and tag of a part of a document. Tokens follow each other without gaps.
 
 No class of its own: to make one takes a third of the time of the tokenizer."""
 
-_TEXT: Final = Tag("text")
-_OTHER: Final = Tag("other")
-_IN_CDATA: Final = Tag("cdata")
+_TEXT: Final = HtmlTag("text")
+_OTHER: Final = HtmlTag("other")
+_IN_CDATA: Final = HtmlTag("cdata")
 
 
 class Attribute(NamedTuple):
@@ -83,7 +83,7 @@ _BREAKS_OUT: Final = names(
 
 def tokens(text: str, *, xml: bool = False) -> Iterator[Token]:
     """Yield the tokens of a document, in time linear in its length."""
-    known: tuple[dict[str, Tag], dict[str, Tag]] = ({}, {})
+    known: tuple[dict[str, HtmlTag], dict[str, HtmlTag]] = ({}, {})
     foreign = position = since = 0
     while (start := text.find("<", position)) >= 0:
         match = _TAG.match(text, start) or _other(text, start, xml=xml, foreign=foreign > 0)
@@ -110,7 +110,7 @@ def tokens(text: str, *, xml: bool = False) -> Iterator[Token]:
         yield since, len(text), _TEXT
 
 
-def first_tag(text: str) -> tuple[int, Tag] | None:
+def first_tag(text: str) -> tuple[int, HtmlTag] | None:
     """Return the end and the meaning of the tag with which a text of HTML begins, if it does."""
     match = _TAG.match(text)
     return None if match is None else (match.end(), _tag(match, xml=False, foreign=False))
@@ -141,7 +141,7 @@ def _other(text: str, start: int, *, xml: bool, foreign: bool) -> re.Match[str] 
     return (_OTHER_XML if xml else _OTHER_HTML).match(text, start)
 
 
-def _tag(match: re.Match[str], *, xml: bool, foreign: bool) -> Tag:
+def _tag(match: re.Match[str], *, xml: bool, foreign: bool) -> HtmlTag:
     """Return what the spelling of markup says."""
     if match.re is not _TAG or not match[3]:
         return _IN_CDATA if match.re is _CDATA else _OTHER
@@ -150,21 +150,21 @@ def _tag(match: re.Match[str], *, xml: bool, foreign: bool) -> Tag:
         name = name.rpartition(":")[2]
     closed = match[0].endswith("/>") and (xml or foreign or name in _FOREIGN)
     if match[1]:
-        return Tag("end", name, closed)
+        return HtmlTag("end", name, closed)
     spelling = match[0].lower()
     found = len(spelling) > len(match[2]) + 2 and any(map(spelling.__contains__, _OF_CONTENT))
     found = found or (name == "input" and "value" in spelling)
-    return Tag("start", name, closed, found)
+    return HtmlTag("start", name, closed, found)
 
 
-def _depth(foreign: int, tag: Tag) -> int:
+def _depth(foreign: int, tag: HtmlTag) -> int:
     """Return how many `svg` and `math` elements are open after a tag."""
     if tag.name in _FOREIGN and not tag.closed:
         return foreign + 1 if tag.kind == "start" else max(0, foreign - 1)
     return 0 if tag.name in _BREAKS_OUT else foreign
 
 
-def _raw_end(text: str, start: int, tag: Tag, foreign: int, *, xml: bool) -> int:
+def _raw_end(text: str, start: int, tag: HtmlTag, foreign: int, *, xml: bool) -> int:
     """Return where the content of an element ends in which `<` begins no tag; else `start`."""
     if tag.kind == "end" or tag.closed or foreign or (xml and tag.name not in {"script", "style"}):
         return start

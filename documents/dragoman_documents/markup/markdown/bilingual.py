@@ -6,8 +6,8 @@ import re
 from bisect import bisect_right
 from typing import Final
 
-from dragoman_documents.markup.markdown.extracting import Slot, can_follow
-from dragoman_documents.markup.markdown.units import Unit
+from dragoman_documents.markup.markdown.extracting import MarkdownSlot, can_follow
+from dragoman_documents.markup.markdown.units import MarkdownUnit
 from dragoman_documents.splicing import Replacement
 
 _FOOTNOTE: Final = re.compile(rb"\[\^[^\]]*\]:[ \t]*")
@@ -25,7 +25,7 @@ class Doubling:
         self._newline = b"\r\n" if b"\r\n" in source else b"\n" if b"\n" in source else b"\r"
         self._starts = [0, *(match.end() for match in _NEWLINE.finditer(source))]
 
-    def doubled(self, slot: Slot, translation: bytes) -> Replacement[bytes]:
+    def doubled(self, slot: MarkdownSlot, translation: bytes) -> Replacement[bytes]:
         """Return the insertion of a translation: a block after its source, or text beside it."""
         unit = slot.unit
         if unit is not None and unit.wrap[0]:
@@ -37,7 +37,7 @@ class Doubling:
             return Replacement(slot.end, slot.end, _separator(unit) + translation)
         return self._block(unit, translation)
 
-    def _block(self, unit: Unit, translation: bytes) -> Replacement[bytes]:
+    def _block(self, unit: MarkdownUnit, translation: bytes) -> Replacement[bytes]:
         place = _line_end(unit.end, self._source)
         if unit.block.underlined:
             place = _line_end(_after_newline(place, self._source), self._source)
@@ -46,7 +46,7 @@ class Doubling:
         content = (self._newline, prefix.rstrip(), self._newline, prefix, marks, translation)
         return Replacement(place, place, b"".join(content))
 
-    def _prefix(self, unit: Unit) -> bytes:
+    def _prefix(self, unit: MarkdownUnit) -> bytes:
         """Return the quote marks and the indentation of lines after the first one of a block."""
         begin = self._starts[bisect_right(self._starts, unit.start) - 1]
         found = self._source[begin : unit.start]
@@ -56,7 +56,7 @@ class Doubling:
         return _MARK.sub(b" ", found)
 
 
-def _separator(unit: Unit | None) -> bytes:
+def _separator(unit: MarkdownUnit | None) -> bytes:
     """Return a line break where HTML may stand; a bar where text alone may: links and titles."""
     inside = unit is None or not unit.outermost
     return b" / " if inside or unit is None or unit.block.level else b"<br/>"

@@ -21,8 +21,8 @@ from dragoman_documents.encodings import Decoded, decoded
 from dragoman_documents.inline_codes import rendered
 from dragoman_documents.markup.markdown.bilingual import Doubling
 from dragoman_documents.markup.markdown.delimiters import is_punctuation
-from dragoman_documents.markup.markdown.events import Block
-from dragoman_documents.markup.markdown.extracting import Extracting, Slot
+from dragoman_documents.markup.markdown.events import MarkdownBlock
+from dragoman_documents.markup.markdown.extracting import Extracting, MarkdownSlot
 from dragoman_documents.markup.markdown.front_matter import Value, front_matter, paths
 from dragoman_documents.markup.markdown.html_blocks import HtmlSlots, replacements
 from dragoman_documents.markup.markdown.masks import Masks
@@ -30,10 +30,10 @@ from dragoman_documents.markup.markdown.plain import SpelledOnce, keeps_construc
 from dragoman_documents.markup.markdown.raw_counts import constructs, labels
 from dragoman_documents.markup.markdown.titles import spelled_title
 from dragoman_documents.markup.markdown.unit_codes import with_titles
-from dragoman_documents.markup.markdown.units import Unit
+from dragoman_documents.markup.markdown.units import MarkdownUnit
 from dragoman_documents.markup.markdown.writing import (
-    Part,
-    Writer,
+    MarkdownWriter,
+    WrittenUnit,
     whole,
 )
 from dragoman_documents.references import reference
@@ -46,15 +46,15 @@ _RUN: Final = re.compile(rb"\*+|_+|~+")
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class MarkdownLayout:
     """Where the segments and headings of a document are."""
 
     file: Decoded
     source: bytes
     """The document in UTF-8, where all places are."""
-    slots: Sequence[Slot]
+    slots: Sequence[MarkdownSlot]
     html: Sequence[HtmlSlots]
-    headings: Sequence[Block]
+    headings: Sequence[MarkdownBlock]
     masks: Masks
 
 
@@ -80,7 +80,7 @@ class Markdown:
             skeleton=found.skeleton(),
             encoding=file.encoding,
             remarks=tuple(found.remarks()),
-            layout=Layout(
+            layout=MarkdownLayout(
                 file, source, tuple(found.slots), tuple(found.html), found.headings, found.masks
             ),
         )
@@ -102,7 +102,7 @@ class Markdown:
 
         One that it cannot hold, such as one without a letter, leaves the source.
         """
-        layout = layout_of(extraction, Layout)
+        layout = layout_of(extraction, MarkdownLayout)
         splicing = _Splicing(layout, extraction.segments, texts, options, self.mdx)
         blocks = (each for html in layout.html for each in replacements(html, texts, options))
         result = replaced(layout.source, chain(splicing.replacements(), blocks))
@@ -111,7 +111,7 @@ class Markdown:
 
 @dataclass(frozen=True)
 class _Splicing:
-    layout: Layout
+    layout: MarkdownLayout
     segments: Sequence[Segment]
     texts: Sequence[str | None]
     options: Options
@@ -157,16 +157,16 @@ class _Splicing:
         content = f"{value.text} / {content}" if self.bilingual else content
         yield Replacement(value.start, value.end, value.spelled(content).encode())
 
-    def _title_replacement(self, index: int, slot: Slot) -> Iterator[Replacement[bytes]]:
+    def _title_replacement(self, index: int, slot: MarkdownSlot) -> Iterator[Replacement[bytes]]:
         content = self._title(index)
         if content is not None and self.bilingual:
             yield self.doubling.doubled(slot, content.encode())
         elif content is not None:
             yield Replacement(slot.start, slot.end, content.encode())
 
-    def _units(self) -> Iterator[tuple[Slot, str, bytes]]:
+    def _units(self) -> Iterator[tuple[MarkdownSlot, str, bytes]]:
         """Yield the units that Markdown can hold, block by block: content, and what is written."""
-        writer = Writer(self.layout.source, self.options, self.mdx)
+        writer = MarkdownWriter(self.layout.source, self.options, self.mdx)
         for parts in self._blocks(writer):
             contents = writer.contents(parts)
             for part in parts:
@@ -176,7 +176,7 @@ class _Splicing:
                 if found is not None:
                     yield found
 
-    def _verified(self, part: Part, content: str) -> tuple[Slot, str, bytes] | None:
+    def _verified(self, part: WrittenUnit, content: str) -> tuple[MarkdownSlot, str, bytes] | None:
         """Return a unit as it is written; None if it has other constructs than its source."""
         source, slot = self.layout.source, part.slot
         if slot.unit is None or not _delimits(slot.unit, source, content):
@@ -188,16 +188,16 @@ class _Splicing:
         same = self._has_the_same(before + raw, before + written)
         return (slot, content, written) if same else None
 
-    def _keeps_constructs(self, part: Part) -> bool:
+    def _keeps_constructs(self, part: WrittenUnit) -> bool:
         """Return whether a unit has the constructs of its source without a look at its bytes."""
         if not isinstance(part.spelled, SpelledOnce) or not part.spelled.is_literal:
             return False
         source = self.segments[part.number].text
         return not part.slot.titles and keeps_constructs(source, part.codes)
 
-    def _blocks(self, writer: Writer) -> Iterator[list[Part]]:
+    def _blocks(self, writer: MarkdownWriter) -> Iterator[list[WrittenUnit]]:
         """Yield the units of each block that have a translation that Markdown can hold."""
-        parts: list[Part] = []
+        parts: list[WrittenUnit] = []
         block = None
         for index, slot in enumerate(self.layout.slots):
             text, unit = self.texts[index], slot.unit
@@ -231,7 +231,7 @@ class _Splicing:
         content = spelled_title(text, raw, slot.syntax)
         return content if self._has_the_same(raw.encode(), content.encode()) else None
 
-    def _codes(self, index: int, slot: Slot) -> Sequence[InlineCode]:
+    def _codes(self, index: int, slot: MarkdownSlot) -> Sequence[InlineCode]:
         """Return the codes of a unit with their titles translated; a copy has no titles."""
         if not slot.titles:
             return self.segments[index].codes
@@ -242,12 +242,12 @@ class _Splicing:
         return with_titles(self.segments[index].codes, changed)
 
 
-def _before(unit: Unit) -> bytes:
+def _before(unit: MarkdownUnit) -> bytes:
     """Return what stands in front of a unit: no cell begins a line, so that `% ` is text in it."""
     return b"|" if unit.block.kind == "cell" else b""
 
 
-def _delimits(unit: Unit, source: bytes, content: str) -> bool:
+def _delimits(unit: MarkdownUnit, source: bytes, content: str) -> bool:
     """Return whether emphasis around a unit stays emphasis around its translation.
 
     A translation may begin or end with punctuation where its source does not. In CommonMark the run

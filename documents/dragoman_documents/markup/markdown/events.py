@@ -42,7 +42,7 @@ _new: Final = tuple.__new__
 TokenKind = Literal["text", "soft", "hard", "html", "single", "line", "open", "close"]
 
 
-class Token(NamedTuple):
+class MarkdownToken(NamedTuple):
     """A piece of inline content at `[start:end)`.
 
     `text` is the decoded text of a `text`, the tag of an `html`, and what a translation writes for
@@ -56,11 +56,11 @@ class Token(NamedTuple):
 
 
 @dataclass(slots=True)
-class Block:
+class MarkdownBlock:
     """Inline content of a paragraph, heading, table cell or item of a tight list."""
 
     kind: Kind
-    tokens: list[Token]
+    tokens: list[MarkdownToken]
     level: int = 0
     """Of a heading, from 1."""
     paragraph: bool = False
@@ -76,7 +76,7 @@ class IndentedCode(NamedTuple):
     end: int
 
 
-Parsed = Block | Html | IndentedCode
+Parsed = MarkdownBlock | Html | IndentedCode
 
 
 def parsed(source: bytes) -> list[Parsed]:
@@ -135,9 +135,9 @@ class _Reader:
     source: bytes
     found: list[Parsed] = field(default_factory=list)
     _kinds: list[str] = field(default_factory=list)
-    _tokens: list[Token] = field(default_factory=list)
+    _tokens: list[MarkdownToken] = field(default_factory=list)
     _opened: list[int] = field(default_factory=list)
-    _block: Block | None = None
+    _block: MarkdownBlock | None = None
     _opaque: str = ""
     _automatic: int = 0
 
@@ -146,18 +146,18 @@ class _Reader:
             self.flush()
         else:
             self._tokens.append(
-                _new(Token, ("soft" if name == "SoftBreak" else "hard", start, end, ""))
+                _new(MarkdownToken, ("soft" if name == "SoftBreak" else "hard", start, end, ""))
             )
 
     def text(self, value: str, start: int, end: int) -> None:
         if not self._opaque and not self._automatic:
-            self._tokens.append(_new(Token, ("text", start, end, value)))
+            self._tokens.append(_new(MarkdownToken, ("text", start, end, value)))
 
     def html(self, value: str, start: int, end: int) -> None:
-        self._tokens.append(Token("html", start, end, value))
+        self._tokens.append(MarkdownToken("html", start, end, value))
 
     def single(self, _value: object, start: int, end: int) -> None:
-        self._tokens.append(_new(Token, ("single", start, end, "")))
+        self._tokens.append(_new(MarkdownToken, ("single", start, end, "")))
 
     def ignore(self, _value: object, _start: int, _end: int) -> None:
         """Leave what is not text: lines of HTML, the box of a task."""
@@ -165,7 +165,7 @@ class _Reader:
     def flush(self) -> None:
         """Finish the block whose inline content has ended, if there is one."""
         if self._tokens:
-            block = self._block or Block(_kind(self._kinds), [])
+            block = self._block or MarkdownBlock(_kind(self._kinds), [])
             block.tokens, self._tokens, self._opened, self._block = self._tokens, [], [], None
             self.found.append(block)
 
@@ -178,11 +178,11 @@ class _Reader:
             self.flush()
         self._kinds.append(name)
         if name == "Paragraph":
-            self._block = Block(_kind(self._kinds), [], paragraph=True)
+            self._block = MarkdownBlock(_kind(self._kinds), [], paragraph=True)
         elif name == "Heading" and detail is not None:
             underlined = not self.source.startswith(b"#", start)
             level = int(detail["level"][1:])
-            self._block = Block("heading", [], level, paragraph=True, underlined=underlined)
+            self._block = MarkdownBlock("heading", [], level, paragraph=True, underlined=underlined)
         elif name in _OPAQUE:
             self._opaque = name
             if name == "HtmlBlock":
@@ -208,11 +208,11 @@ class _Reader:
         self._opened.append(len(self._tokens))
         if link in _AUTOMATIC:
             self._automatic += 1
-            self._tokens.append(Token("single", start, end))
+            self._tokens.append(MarkdownToken("single", start, end))
             return
         label = f"][{detail['id']}]" if detail and link in _BY_TEXT else ""
         width = _DELIMITERS.get(name) or (2 if self.source[start + 1] == ord("~") else 1)
-        self._tokens.append(_new(Token, ("open", start, start + width, label)))
+        self._tokens.append(_new(MarkdownToken, ("open", start, start + width, label)))
 
     def _end_inline(self, name: str, end: int) -> None:
         index = self._opened.pop()
@@ -222,11 +222,13 @@ class _Reader:
         if opened.kind == "single":
             self._automatic -= 1
         elif index == len(self._tokens) - 1:
-            self._tokens[index] = Token("single", opened.start, end)
+            self._tokens[index] = MarkdownToken("single", opened.start, end)
         elif name in ("Link", "Image"):
-            self._tokens.append(_new(Token, ("close", self._tokens[-1].end, end, opened.text)))
+            self._tokens.append(
+                _new(MarkdownToken, ("close", self._tokens[-1].end, end, opened.text))
+            )
         else:
-            self._tokens.append(Token("close", end - opened.end + opened.start, end))
+            self._tokens.append(MarkdownToken("close", end - opened.end + opened.start, end))
 
 
 def _kind(kinds: list[str]) -> Kind:

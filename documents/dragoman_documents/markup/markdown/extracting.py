@@ -20,9 +20,9 @@ from dragoman_documents.inline_codes import (
 from dragoman_documents.markup.html.reader import Page
 from dragoman_documents.markup.markdown import html_blocks as markdown_blocks
 from dragoman_documents.markup.markdown.events import (
-    Block,
     IndentedCode,
-    Token,
+    MarkdownBlock,
+    MarkdownToken,
     definitions,
     parsed,
 )
@@ -44,7 +44,7 @@ from dragoman_documents.markup.markdown.unit_codes import (
     inner_titles,
     text_and_codes,
 )
-from dragoman_documents.markup.markdown.units import Unit, has_lines, units
+from dragoman_documents.markup.markdown.units import MarkdownUnit, has_lines, units
 from dragoman_documents.markup.sites import site
 from dragoman_documents.splicing import skeleton
 
@@ -60,12 +60,12 @@ _LEFT: Final = {
 """Kinds of text in other syntax that readers see and that are not translated."""
 
 
-class Slot(NamedTuple):
+class MarkdownSlot(NamedTuple):
     """Where a segment is in the source: a title, or a unit with the titles inside it."""
 
     start: int
     end: int
-    unit: Unit | None = None
+    unit: MarkdownUnit | None = None
     titles: tuple[InnerTitle, ...] = ()
     value: Value | None = None
     """Of front matter."""
@@ -81,9 +81,9 @@ class Extracting:
     options: Options
     mdx: bool
     segments: list[Segment] = field(default_factory=list)
-    slots: list[Slot] = field(default_factory=list)
+    slots: list[MarkdownSlot] = field(default_factory=list)
     html: list[HtmlSlots] = field(default_factory=list)
-    headings: list[Block] = field(default_factory=list)
+    headings: list[MarkdownBlock] = field(default_factory=list)
     masks: Masks = field(init=False)
     """What the parser does not see."""
     _left: list[str] = field(default_factory=list)
@@ -152,7 +152,7 @@ class Extracting:
             detail = f"{_LEFT[kind]} are left as they are, the first one here"
             yield Remark(self._place(places[0]), detail, kind, len(places))
 
-    def _add(self, block: Block | Html) -> None:
+    def _add(self, block: MarkdownBlock | Html) -> None:
         if isinstance(block, Html):
             self._add_html(block)
             return
@@ -171,7 +171,7 @@ class Extracting:
         if block.level and self.options.headings:
             self._add_heading(block)
 
-    def _has_added(self, block: Block) -> bool:
+    def _has_added(self, block: MarkdownBlock) -> bool:
         """Add a block that is one text without other syntax; return whether it is one."""
         token = block.tokens[0]
         kind, start, end, text = token
@@ -181,14 +181,14 @@ class Extracting:
             return False
         if self._lists or (self._attributes and self._attributes[0].start < end):
             return False
-        unit = Unit(start, end, block.tokens, block, has_lines(block), block.paragraph)
-        self.slots.append(Slot(start, end, unit))
+        unit = MarkdownUnit(start, end, block.tokens, block, has_lines(block), block.paragraph)
+        self.slots.append(MarkdownSlot(start, end, unit))
         place, above = self._place(start), self._above()
         doubled = block.paragraph
         self.segments.append(Segment(text, place, block.kind, headings=above, doubled=doubled))
         return True
 
-    def _titles_of(self, block: Block) -> Sequence[Title]:
+    def _titles_of(self, block: MarkdownBlock) -> Sequence[Title]:
         """Return the titles in a block: of links, of tags, and in lists of attributes."""
         tokens, source = block.tokens, self.source
         start, end = tokens[0].start, tokens[-1].end
@@ -202,7 +202,7 @@ class Extracting:
             found += self._in_lists(block)
         return found if len(found) == of_links else sorted(found, key=_start)
 
-    def _within(self, unit: Unit, rest: deque[Title]) -> Sequence[Title]:
+    def _within(self, unit: MarkdownUnit, rest: deque[Title]) -> Sequence[Title]:
         """Add the titles before a unit; return those in it."""
         if not rest and not self._attributes:
             return ()
@@ -212,7 +212,7 @@ class Extracting:
         codes = [token for token in unit.tokens if token.kind != "text"]
         return sorted((each for each in within if _is_in(codes, each)), key=_start)
 
-    def _in_lists(self, block: Block) -> Iterator[Title]:
+    def _in_lists(self, block: MarkdownBlock) -> Iterator[Title]:
         """Yield the texts of lists of attributes in a block; in its inline code there are none."""
         tokens, names = iter(block.tokens), site(self.options.site).attributes
         token = next(tokens)
@@ -235,7 +235,7 @@ class Extracting:
             return
         self._metadata = found.left
         for value in found.chosen:
-            self.slots.append(Slot(value.start, value.end, value=value))
+            self.slots.append(MarkdownSlot(value.start, value.end, value=value))
             text, codes = composed([value.text])
             place = self._place(value.start)
             self.segments.append(Segment(text, place, "metadata", codes, doubled=False))
@@ -266,7 +266,7 @@ class Extracting:
         for place, segment in zip(page.places, page.segments, strict=True):
             start += len(page.text[done : place.start].encode())
             done = max(done, place.start)
-            self.slots.append(Slot(start, start))
+            self.slots.append(MarkdownSlot(start, start))
             self.segments.append(segment._replace(place=self._place(start), headings=self._above()))
 
     def _other_syntax_in(self, block: Html) -> int:
@@ -279,16 +279,16 @@ class Extracting:
 
     def _add_titles(self, found: Iterable[Title]) -> None:
         for title in found:
-            self.slots.append(Slot(title.start, title.end, syntax=title.syntax))
+            self.slots.append(MarkdownSlot(title.start, title.end, syntax=title.syntax))
             place, above = self._place(title.start), self._above()
             self.segments.append(
                 Segment(title.text, place, "attribute", headings=above, doubled=False)
             )
 
-    def _add_unit(self, unit: Unit, within: Sequence[Title]) -> None:
+    def _add_unit(self, unit: MarkdownUnit, within: Sequence[Title]) -> None:
         place = self._place(unit.start)
         inner = self._add_inner(unit, within) if within else ()
-        self.slots.append(Slot(unit.start, unit.end, unit, inner))
+        self.slots.append(MarkdownSlot(unit.start, unit.end, unit, inner))
         text, codes = text_and_codes(unit.tokens, self.source)
         if codes or unit.wrap[0]:
             self._codes.append("\0".join((*unit.wrap, digestible(codes, inner))))
@@ -296,13 +296,13 @@ class Extracting:
         doubled = can_follow(unit)
         self.segments.append(Segment(text, place, kind, codes, headings=above, doubled=doubled))
 
-    def _add_inner(self, unit: Unit, within: Sequence[Title]) -> tuple[InnerTitle, ...]:
+    def _add_inner(self, unit: MarkdownUnit, within: Sequence[Title]) -> tuple[InnerTitle, ...]:
         first = len(self.slots)
         self._inner.update(range(first, first + len(within)))
         self._add_titles(within)
         return tuple(inner_titles(unit, within, first, self.source))
 
-    def _add_heading(self, block: Block) -> None:
+    def _add_heading(self, block: MarkdownBlock) -> None:
         text = "".join(token.text if token.kind == "text" else " " for token in block.tokens)
         self._headings.append((block.level, " ".join(text.split())))
 
@@ -321,7 +321,7 @@ def _start(title: Title) -> int:
     return title.start
 
 
-def _is_in(codes: Iterable[Token], title: Title) -> bool:
+def _is_in(codes: Iterable[MarkdownToken], title: Title) -> bool:
     return any(token.start < title.start and title.end < token.end for token in codes)
 
 
@@ -331,7 +331,7 @@ def _until(place: int, titles: deque[Title]) -> Iterator[Title]:
         yield titles.popleft()
 
 
-def can_follow(unit: Unit) -> bool:
+def can_follow(unit: MarkdownUnit) -> bool:
     """Return whether a copy can stand after a unit: it is a whole paragraph or heading."""
     breaks = unit.block.level and any(token.kind == "hard" for token in unit.tokens)
     return unit.whole and not breaks

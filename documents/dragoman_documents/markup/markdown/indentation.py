@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from dragoman_documents.markup.markdown.events import Block, IndentedCode, Parsed, parsed
+from dragoman_documents.markup.markdown.events import IndentedCode, MarkdownBlock, Parsed, parsed
 from dragoman_documents.markup.markdown.masks import Masks
 from dragoman_documents.markup.markdown.tables import begin_table
 
@@ -87,7 +87,9 @@ def _move_all(masks: Masks, found: Sequence[Parsed]) -> bool:
     """Move the lines of all blocks that no moved one might continue now; return whether any did."""
     behind = -1
     for each in found:
-        first, last = (each.tokens[0], each.tokens[-1]) if isinstance(each, Block) else (each, each)
+        first, last = (
+            (each.tokens[0], each.tokens[-1]) if isinstance(each, MarkdownBlock) else (each, each)
+        )
         adjoins = behind >= 0 and _ADJOINING.fullmatch(masks.text, behind, first.start)
         if not adjoins and _moved(masks, each):
             behind = last.end
@@ -99,7 +101,7 @@ def _moved(masks: Masks, found: Parsed) -> bool:
     if isinstance(found, IndentedCode):
         _move_code(masks.text, found.start, found.end)
         return True
-    if not isinstance(found, Block):
+    if not isinstance(found, MarkdownBlock):
         return False
     starts = [*_tags_in(masks, found), *_blocks_in(masks.text, found)]
     for start in starts:
@@ -108,7 +110,7 @@ def _moved(masks: Masks, found: Parsed) -> bool:
     return bool(starts)
 
 
-def _tags_in(masks: Masks, block: Block) -> Iterator[int]:
+def _tags_in(masks: Masks, block: MarkdownBlock) -> Iterator[int]:
     """Yield the places of lines of tags that are indented so far that they continue a paragraph."""
     for mark in masks.within(block.tokens[0].start, block.tokens[-1].end):
         if mark.kind == "line" and masks.source.startswith(_TAG, mark.start):
@@ -118,7 +120,7 @@ def _tags_in(masks: Masks, block: Block) -> Iterator[int]:
                 yield mark.start
 
 
-def _blocks_in(text: bytearray, block: Block) -> Iterator[int]:
+def _blocks_in(text: bytearray, block: MarkdownBlock) -> Iterator[int]:
     """Yield the places of lines that begin a block and are indented as far."""
     for line in _INTERRUPTING.finditer(text, block.tokens[0].start, block.tokens[-1].end):
         if _column(text, line.start("indent"), line.end("indent")) >= _CODE_INDENT:

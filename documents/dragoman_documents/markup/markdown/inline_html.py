@@ -10,7 +10,7 @@ from typing import Final
 
 from dragoman_documents.markup.html.reader import TRANSLATED
 from dragoman_documents.markup.markdown.attributes import attributes
-from dragoman_documents.markup.markdown.events import Token
+from dragoman_documents.markup.markdown.events import MarkdownToken
 from dragoman_documents.markup.markdown.titles import Title
 
 _NAME: Final = re.compile(r"</?([A-Za-z][A-Za-z0-9:.\-]*)")
@@ -27,7 +27,7 @@ _UNTRANSLATED: Final = re.compile(
 )
 
 
-def with_pairs(tokens: list[Token]) -> list[Token]:
+def with_pairs(tokens: list[MarkdownToken]) -> list[MarkdownToken]:
     """Return the tokens with HTML tags as pairs and single codes; code elements become one code."""
     if "html" not in [token.kind for token in tokens]:
         return tokens
@@ -37,7 +37,7 @@ def with_pairs(tokens: list[Token]) -> list[Token]:
     return _merged(pairing.tokens, pairing.opaque)
 
 
-def titles_of_tags(tokens: Sequence[Token], source: bytes) -> list[Title]:
+def titles_of_tags(tokens: Sequence[MarkdownToken], source: bytes) -> list[Title]:
     """Return the titles and other texts of tags outside of elements whose content is not text."""
     found: list[Title] = []
     code = ""
@@ -59,14 +59,14 @@ def titles_of_tags(tokens: Sequence[Token], source: bytes) -> list[Title]:
 class _Pairing:
     """Tags that are open, per pair of Markdown's own delimiters, which no HTML pair may cross."""
 
-    originals: list[Token]
-    tokens: list[Token]
+    originals: list[MarkdownToken]
+    tokens: list[MarkdownToken]
     opaque: dict[int, int] = field(default_factory=dict)
     _opened: list[tuple[int, str]] = field(default_factory=list)
     """Index and name of each tag that is open; the name is empty for Markdown's delimiters."""
     _names: list[Counter[str]] = field(default_factory=lambda: [Counter()])
 
-    def add(self, index: int, token: Token) -> None:
+    def add(self, index: int, token: MarkdownToken) -> None:
         if token.kind == "open":
             self._opened.append((index, ""))
             self._names.append(Counter())
@@ -77,8 +77,8 @@ class _Pairing:
         elif token.kind == "html":
             self._add_tag(index, token)
 
-    def _add_tag(self, index: int, token: Token) -> None:
-        self.tokens[index] = Token("single", token.start, token.end)
+    def _add_tag(self, index: int, token: MarkdownToken) -> None:
+        self.tokens[index] = MarkdownToken("single", token.start, token.end)
         found = _NAME.match(token.text)
         name = found[1].lower() if found else ""
         if not name or name in EMPTY_NAMES or token.text.endswith("/>"):
@@ -95,8 +95,8 @@ class _Pairing:
         self._names[-1][name] -= 1
         begin = self.tokens[last[0]]
         end = self.tokens[index]
-        self.tokens[last[0]] = Token("open", begin.start, begin.end)
-        self.tokens[index] = Token("close", end.start, end.end)
+        self.tokens[last[0]] = MarkdownToken("open", begin.start, begin.end)
+        self.tokens[index] = MarkdownToken("close", end.start, end.end)
         if name in CODE_NAMES or self._is_untranslated(last[0]):
             self.opaque[last[0]] = index
 
@@ -104,9 +104,9 @@ class _Pairing:
         return _UNTRANSLATED.search(self.originals[index].text) is not None
 
 
-def _merged(tokens: list[Token], opaque: dict[int, int]) -> list[Token]:
+def _merged(tokens: list[MarkdownToken], opaque: dict[int, int]) -> list[MarkdownToken]:
     """Return the tokens with each element of code as one."""
-    merged: list[Token] = []
+    merged: list[MarkdownToken] = []
     index = 0
     while index < len(tokens):
         last = opaque.get(index)
@@ -114,6 +114,6 @@ def _merged(tokens: list[Token], opaque: dict[int, int]) -> list[Token]:
             merged.append(tokens[index])
             index += 1
         else:
-            merged.append(Token("single", tokens[index].start, tokens[last].end))
+            merged.append(MarkdownToken("single", tokens[index].start, tokens[last].end))
             index = last + 1
     return merged

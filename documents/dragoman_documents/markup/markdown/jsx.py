@@ -31,7 +31,7 @@ would take quadratic time."""
 _DEEPEST: Final = 50
 
 
-class Span(NamedTuple):
+class JsxSpan(NamedTuple):
     """An expression (without a name and `closes`) or a tag at `[start:end)`."""
 
     start: int
@@ -45,7 +45,7 @@ class _Endless(Exception):
     """An expression, string or tag without an end."""
 
 
-def spans(text: bytes, skipped: Sequence[tuple[int, int]]) -> Iterator[Span]:
+def spans(text: bytes, skipped: Sequence[tuple[int, int]]) -> Iterator[JsxSpan]:
     """Yield the expressions and tags outside of code; `skipped` are the ranges of fenced code."""
     place, failures, code = 0, 0, _CodeSpans(text)
     rest = iter([*skipped, (len(text), len(text))])
@@ -120,11 +120,11 @@ def _span_end(text: bytes, start: int) -> int:
     return span.end
 
 
-def _braces(text: bytes, start: int) -> Span:
-    return Span(start, _expression_end(text, start, 0))
+def _braces(text: bytes, start: int) -> JsxSpan:
+    return JsxSpan(start, _expression_end(text, start, 0))
 
 
-def _tag(text: bytes, start: int, depth: int) -> Span | None:
+def _tag(text: bytes, start: int, depth: int) -> JsxSpan | None:
     """Return the tag at a place; None if it is none. Raises _Endless."""
     match = _NAME.match(text, start)
     if match is None:
@@ -134,7 +134,7 @@ def _tag(text: bytes, start: int, depth: int) -> Span | None:
         place = found.end()
         if found["end"] is not None:
             opens = not closes and found["end"] == b">"
-            return Span(start, place, match["name"] or b"<>", opens, closes)
+            return JsxSpan(start, place, match["name"] or b"<>", opens, closes)
         if found["braces"] is not None or found["value"] is not None:
             place = _expression_end(text, place - 1, depth)
     return None

@@ -88,7 +88,7 @@ def _hide_components(masks: Masks, code: Sequence[tuple[int, int]], site: Site) 
     outdent(masks.text, code)
 
 
-def _without_code(spans: Sequence[jsx.Span]) -> Iterator[jsx.Span]:
+def _without_code(spans: Sequence[jsx.JsxSpan]) -> Iterator[jsx.JsxSpan]:
     """Yield the tags and expressions; an element whose content is no text is one of them."""
     partners = _partners(spans)
     behind = -1
@@ -98,7 +98,7 @@ def _without_code(spans: Sequence[jsx.Span]) -> Iterator[jsx.Span]:
         partner = partners.get(span.start)
         if partner and span.opens and span.name.decode("utf-8", "replace") in CODE_NAMES:
             behind = partner.end
-            yield jsx.Span(span.start, behind, b"", opens=False, closes=False)
+            yield jsx.JsxSpan(span.start, behind, b"", opens=False, closes=False)
         else:
             yield span
 
@@ -140,7 +140,7 @@ def _alone(masks: Masks, spans: Iterable[tuple[int, int]]) -> frozenset[int]:
     return frozenset(within)
 
 
-def _mark_components(masks: Masks, spans: Sequence[jsx.Span]) -> None:
+def _mark_components(masks: Masks, spans: Sequence[jsx.JsxSpan]) -> None:
     """Mark tags in sentences: as pairs where both are there."""
     partners = _partners(spans)
     for span in spans:
@@ -151,10 +151,10 @@ def _mark_components(masks: Masks, spans: Sequence[jsx.Span]) -> None:
             masks.mark(span.start, span.end, "open" if span.opens else "close", partner.start)
 
 
-def _partners(spans: Sequence[jsx.Span]) -> dict[int, jsx.Span]:
+def _partners(spans: Sequence[jsx.JsxSpan]) -> dict[int, jsx.JsxSpan]:
     """Return the tag that closes each one, and the one that opens it, by their starts."""
-    opened = list[jsx.Span]()
-    found = dict[int, jsx.Span]()
+    opened = list[jsx.JsxSpan]()
+    found = dict[int, jsx.JsxSpan]()
     for span in spans:
         if span.opens and span.name.decode("utf-8", "replace") not in EMPTY_NAMES:
             opened.append(span)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from dragoman_documents.codec import InlineCode
-from dragoman_documents.inline_codes import Opening, Single, pieces
+from dragoman_documents.inline_codes import OpeningCode, SingleCode, pieces
 from dragoman_text.spans import has_letters
 
 ADDRESS: Final = re.compile(r"(?:https?|ftp)://[^<>]*\Z")
@@ -52,9 +52,9 @@ def parts_of(text: str, codes: Sequence[InlineCode]) -> list[TextPart]:
         if isinstance(piece, str):
             parts.append(TextPart("text", piece, place=place))
             place += len(piece)
-        elif isinstance(piece, Single):
+        elif isinstance(piece, SingleCode):
             parts.append(TextPart("single", piece.code))
-        elif isinstance(piece, Opening):
+        elif isinstance(piece, OpeningCode):
             opened.append((len(parts), piece.closing))
             parts.append(TextPart("open", piece.opening))
         else:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from dragoman_documents.markup.markdown.events import Token
+from dragoman_documents.markup.markdown.events import MarkdownToken
 from dragoman_documents.references import reference, unescaped
 from dragoman_documents.spelling import Spelling, escapes
 from dragoman_text.spans import has_letters
@@ -38,7 +38,7 @@ class Title:
     syntax: Syntax = "markdown"
 
 
-def titles(tokens: Sequence[Token], source: bytes) -> Iterator[Title]:
+def titles(tokens: Sequence[MarkdownToken], source: bytes) -> Iterator[Title]:
     """Yield the titles of links and images that have letters."""
     for token in tokens:
         if token.kind in ("close", "single") and source.startswith(_ENDS, token.end - 2):

@@ -11,18 +11,18 @@ from typing import Final
 from dragoman_documents.codec import InlineCode
 from dragoman_documents.inline_codes import (
     LOOKALIKE,
-    Closing,
-    Opening,
+    ClosingCode,
+    OpeningCode,
     Piece,
-    Single,
+    SingleCode,
     composed,
 )
 from dragoman_documents.markup.markdown.escaping import escaped_lookalike
-from dragoman_documents.markup.markdown.events import Token
+from dragoman_documents.markup.markdown.events import MarkdownToken
 from dragoman_documents.markup.markdown.titles import Title
-from dragoman_documents.markup.markdown.units import Unit
+from dragoman_documents.markup.markdown.units import MarkdownUnit
 
-_CLOSING: Final = Closing()
+_CLOSING: Final = ClosingCode()
 _PREFIX: Final = re.compile(rb"[ \t>]*")
 _LOOK: Final = ("<", "\\")
 """What a code begins with that looks like a tag of ours."""
@@ -66,14 +66,16 @@ def with_titles(
     ]
 
 
-def text_and_codes(tokens: Sequence[Token], source: bytes) -> tuple[str, tuple[InlineCode, ...]]:
+def text_and_codes(
+    tokens: Sequence[MarkdownToken], source: bytes
+) -> tuple[str, tuple[InlineCode, ...]]:
     """Return the text and the codes of a unit."""
     if len(tokens) == 1 and tokens[0].kind == "text" and "<" not in tokens[0].text:
         return tokens[0].text, ()
     return composed(_pieces(tokens, source), escaped_lookalike)
 
 
-def _pieces(tokens: Sequence[Token], source: bytes) -> Iterator[Piece]:
+def _pieces(tokens: Sequence[MarkdownToken], source: bytes) -> Iterator[Piece]:
     """Yield the texts and the codes of tokens."""
     closings = _closings(tokens, source)
     for index, token in enumerate(tokens):
@@ -85,21 +87,23 @@ def _pieces(tokens: Sequence[Token], source: bytes) -> Iterator[Piece]:
             yield _code(index, tokens, closings, source)
 
 
-def _code(index: int, tokens: Sequence[Token], closings: Mapping[int, str], source: bytes) -> Piece:
+def _code(
+    index: int, tokens: Sequence[MarkdownToken], closings: Mapping[int, str], source: bytes
+) -> Piece:
     token = tokens[index]
     if token.kind == "close":
         return _CLOSING
     raw = source[token.start : token.end].decode()
     if token.kind == "open":
-        return Opening(raw, closings[index])
+        return OpeningCode(raw, closings[index])
     last = index + 1 == len(tokens)
     if raw.endswith(("\n", "\r")) and not last and (prefix := _PREFIX.match(source, token.end)):
         end = min(prefix.end(), tokens[index + 1].start)
-        return Single(raw + source[token.end : end].decode())
-    return Single(raw)
+        return SingleCode(raw + source[token.end : end].decode())
+    return SingleCode(raw)
 
 
-def _closings(tokens: Sequence[Token], source: bytes) -> dict[int, str]:
+def _closings(tokens: Sequence[MarkdownToken], source: bytes) -> dict[int, str]:
     closings: dict[int, str] = {}
     opened: list[int] = []
     for index, token in enumerate(tokens):
@@ -111,7 +115,7 @@ def _closings(tokens: Sequence[Token], source: bytes) -> dict[int, str]:
 
 
 def inner_titles(
-    unit: Unit, within: Iterable[Title], first: int, source: bytes
+    unit: MarkdownUnit, within: Iterable[Title], first: int, source: bytes
 ) -> Iterator[InnerTitle]:
     """Yield the titles of a unit in their order; `first` is the number of their first segment."""
     tokens, seen = iter(unit.tokens), Counter[bytes]()

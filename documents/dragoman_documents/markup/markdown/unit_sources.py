@@ -8,8 +8,8 @@ from functools import cache, partial
 from typing import Final
 
 from dragoman_documents.markup.markdown.escaping import Context
-from dragoman_documents.markup.markdown.events import Token
-from dragoman_documents.markup.markdown.units import Unit
+from dragoman_documents.markup.markdown.events import MarkdownToken
+from dragoman_documents.markup.markdown.units import MarkdownUnit
 from dragoman_documents.spelling import Spelling
 
 _NO_TEXT: Final = re.compile(r"[<{]")
@@ -17,24 +17,24 @@ _NO_LINKS: Final[Mapping[str, Mapping[str, str]]] = {}
 AS_IT_IS: Final = Spelling(())
 
 
-def inner_start(unit: Unit) -> int:
+def inner_start(unit: MarkdownUnit) -> int:
     """Return where the text of a unit begins, inside the link around it."""
     if not unit.wrap[0]:
         return unit.start
     return unit.inner
 
 
-def inner_end(unit: Unit) -> int:
+def inner_end(unit: MarkdownUnit) -> int:
     """Return where the text of a unit ends, inside the link around it."""
     return unit.tokens[-1].end
 
 
-def raw_of(unit: Unit, source: bytes) -> str:
+def raw_of(unit: MarkdownUnit, source: bytes) -> str:
     """Return the text of a unit as it is spelled."""
     return source[inner_start(unit) : inner_end(unit)].decode()
 
 
-def spelling_of(unit: Unit, source: bytes, syntax: str, *, mdx: bool) -> Spelling | None:
+def spelling_of(unit: MarkdownUnit, source: bytes, syntax: str, *, mdx: bool) -> Spelling | None:
     """Return how a unit is spelled; None if all of it is, as it is, on one line.
 
     `syntax`: characters that are syntax in its dialect, though our parser takes them for text.
@@ -69,7 +69,7 @@ def _default(syntax: str, *, mdx: bool, heading: bool) -> Callable[[str], str]:
     )
 
 
-def _is_literal(unit: Unit, source: bytes, default: Callable[[str], str]) -> bool:
+def _is_literal(unit: MarkdownUnit, source: bytes, default: Callable[[str], str]) -> bool:
     """Return whether all text of a unit is on one line and spelled as it is."""
     before = inner_start(unit)
     for token in unit.tokens:
@@ -86,7 +86,7 @@ def _is_literal(unit: Unit, source: bytes, default: Callable[[str], str]) -> boo
     return True
 
 
-def _spelled_pieces(unit: Unit, source: bytes) -> Iterator[tuple[str, str]]:
+def _spelled_pieces(unit: MarkdownUnit, source: bytes) -> Iterator[tuple[str, str]]:
     """Yield the texts of a unit, decoded and as spelled."""
     before = inner_start(unit)
     tokens = unit.tokens
@@ -109,12 +109,12 @@ def _spelled_pieces(unit: Unit, source: bytes) -> Iterator[tuple[str, str]]:
         before = token.end
 
 
-def short_links(unit: Unit, source: bytes) -> Mapping[str, Mapping[str, str]]:
+def short_links(unit: MarkdownUnit, source: bytes) -> Mapping[str, Mapping[str, str]]:
     """Return the links of a unit whose text is their label."""
     if not any(token.kind == "close" and token.text for token in unit.tokens):
         return _NO_LINKS
     found: dict[str, dict[str, str]] = {}
-    opened: list[Token] = []
+    opened: list[MarkdownToken] = []
     for token in unit.tokens:
         if token.kind == "open":
             opened.append(token)
@@ -126,14 +126,14 @@ def short_links(unit: Unit, source: bytes) -> Mapping[str, Mapping[str, str]]:
     return found
 
 
-def _is_label(unit: Unit, source: bytes) -> bool:
+def _is_label(unit: MarkdownUnit, source: bytes) -> bool:
     """Return whether a unit is the label of a wiki link."""
     before = source[max(0, unit.start - 8) : unit.start].rstrip(b" ")
     behind = source[unit.end : unit.end + 8].lstrip(b" ")
     return before.endswith(b"|") and behind.startswith(b"]]")
 
 
-def context(unit: Unit, source: bytes, known: str, *, mdx: bool) -> Context:
+def context(unit: MarkdownUnit, source: bytes, known: str, *, mdx: bool) -> Context:
     """Return where a translation is written."""
     heading, cell = unit.block.kind in ("heading", "title"), unit.block.kind == "cell"
     known += "|" * cell

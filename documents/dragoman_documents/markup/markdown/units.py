@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from dragoman_documents.markup.markdown.events import Block, Token
+from dragoman_documents.markup.markdown.events import MarkdownBlock, MarkdownToken
 from dragoman_documents.markup.markdown.inline_html import with_pairs
 from dragoman_documents.markup.markdown.masks import Mark, Masks
 from dragoman_text.spans import has_letters
@@ -19,13 +19,13 @@ _AT_END: Final = b".,;:!?'*_~"
 _BLANKS: Final = " \t"
 
 
-class Unit(NamedTuple):
+class MarkdownUnit(NamedTuple):
     """Tokens that are translated together, at `[start:end)`."""
 
     start: int
     end: int
-    tokens: Sequence[Token]
-    block: Block
+    tokens: Sequence[MarkdownToken]
+    block: MarkdownBlock
     begins_line: bool
     """Whether its start could be read as the start of a list, heading or quote."""
     whole: bool
@@ -38,7 +38,7 @@ class Unit(NamedTuple):
     """Where its text begins inside of that."""
 
 
-def units(block: Block, masks: Masks) -> Iterator[Unit]:
+def units(block: MarkdownBlock, masks: Masks) -> Iterator[MarkdownUnit]:
     """Yield what is translated of a block, in order."""
     tokens = _with_marks(block.tokens, masks)
     if masks.source.find(b"<", tokens[0].start, tokens[-1].end) >= 0:
@@ -46,12 +46,12 @@ def units(block: Block, masks: Masks) -> Iterator[Unit]:
     return _lettered(tokens, block, masks.source)
 
 
-def has_lines(block: Block) -> bool:
+def has_lines(block: MarkdownBlock) -> bool:
     """Return whether the text of a block may have several lines."""
     return block.kind not in ("cell", "title") and (block.kind != "heading" or block.underlined)
 
 
-def _is_literal(token: Token, source: bytes) -> bool:
+def _is_literal(token: MarkdownToken, source: bytes) -> bool:
     return source[token.start : token.end] == token.text.encode()
 
 
@@ -63,12 +63,12 @@ class _Code(NamedTuple):
     mark: Mark | None = None
 
 
-def _with_marks(tokens: list[Token], masks: Masks) -> list[Token]:
+def _with_marks(tokens: list[MarkdownToken], masks: Masks) -> list[MarkdownToken]:
     """Return the tokens with addresses and hidden syntax as codes and pairs."""
     start, end = tokens[0].start, tokens[-1].end
     if not masks.any_within(start, end) and masks.source.find(b"://", start, end) < 0:
         return tokens
-    made: list[Token] = []
+    made: list[MarkdownToken] = []
     kinds: dict[int, Mark] = {}
     index = 0
     while index < len(tokens):
@@ -86,7 +86,9 @@ def _with_marks(tokens: list[Token], masks: Masks) -> list[Token]:
     return _joined(_paired(made, kinds), kinds, masks.source)
 
 
-def _labelled_by_itself(token: Token, tokens: Sequence[Token], index: int, source: bytes) -> Token:
+def _labelled_by_itself(
+    token: MarkdownToken, tokens: Sequence[MarkdownToken], index: int, source: bytes
+) -> MarkdownToken:
     """Return the end of `[text][]` with its label, if that is defined in another file."""
     if token.kind != "close" or token.text or source[token.start : token.end] != b"][]":
         return token
@@ -98,11 +100,11 @@ def _labelled_by_itself(token: Token, tokens: Sequence[Token], index: int, sourc
     return token._replace(text=f"][{label}]")
 
 
-def _adjoin(token: Token, other: Token) -> bool:
+def _adjoin(token: MarkdownToken, other: MarkdownToken) -> bool:
     return other.kind == "text" and token.end == other.start
 
 
-def _codes_in(texts: Sequence[Token], masks: Masks) -> list[_Code]:
+def _codes_in(texts: Sequence[MarkdownToken], masks: Masks) -> list[_Code]:
     """Return the marks and addresses between the ends of adjoining texts, without overlaps."""
     start, end, source = texts[0].start, texts[-1].end, masks.source
     found = [_Code(mark.start, mark.end, mark) for mark in masks.within(start, end)]
@@ -151,8 +153,8 @@ def _address_end(raw: bytes) -> int:
 
 
 def _guarded(
-    tokens: list[Token], codes: Sequence[_Code], source: bytes, kinds: dict[int, Mark]
-) -> Iterator[Token]:
+    tokens: list[MarkdownToken], codes: Sequence[_Code], source: bytes, kinds: dict[int, Mark]
+) -> Iterator[MarkdownToken]:
     """Yield adjoining texts with codes between them; note the marks by their places."""
     rest = deque(tokens)
     for code in codes:
@@ -165,7 +167,7 @@ def _guarded(
         else:
             if code.mark is not None:
                 kinds[code.start] = code.mark
-            yield Token("single", code.start, code.end)
+            yield MarkdownToken("single", code.start, code.end)
         while rest and rest[0].end <= code.end:
             rest.popleft()
         if rest and rest[0].start < code.end:
@@ -173,12 +175,12 @@ def _guarded(
     yield from rest
 
 
-def _cut(start: int, end: int, source: bytes) -> Token:
+def _cut(start: int, end: int, source: bytes) -> MarkdownToken:
     """Return a part of a text without references."""
-    return Token("text", start, end, source[start:end].decode())
+    return MarkdownToken("text", start, end, source[start:end].decode())
 
 
-def _paired(tokens: list[Token], kinds: dict[int, Mark]) -> list[Token]:
+def _paired(tokens: list[MarkdownToken], kinds: dict[int, Mark]) -> list[MarkdownToken]:
     """Return the tokens with pairs of marks that nest with the others; the rest are codes."""
     opened: list[tuple[int, int]] = []
     made = list(tokens)
@@ -199,9 +201,11 @@ def _paired(tokens: list[Token], kinds: dict[int, Mark]) -> list[Token]:
     return made
 
 
-def _joined(tokens: list[Token], kinds: dict[int, Mark], source: bytes) -> list[Token]:
+def _joined(
+    tokens: list[MarkdownToken], kinds: dict[int, Mark], source: bytes
+) -> list[MarkdownToken]:
     """Return the tokens with attributes joined to what they belong to, such as `](a){.b}`."""
-    made: list[Token] = []
+    made: list[MarkdownToken] = []
     for token in tokens:
         mark = kinds.get(token.start) if token.kind == "single" else None
         before = made[-1] if made else None
@@ -210,7 +214,7 @@ def _joined(tokens: list[Token], kinds: dict[int, Mark], source: bytes) -> list[
         if before is not None and _stay_lines(before, token):
             # with the blanks in front of a break, which the parser has in no token
             start = made[-2].end if len(made) > 1 else before.start
-            made[-1] = Token("line", start, token.end)
+            made[-1] = MarkdownToken("line", start, token.end)
             continue
         if before is not None and before.end == token.start and before.kind in ("single", "close"):
             role = kinds.get(before.start)
@@ -220,19 +224,21 @@ def _joined(tokens: list[Token], kinds: dict[int, Mark], source: bytes) -> list[
                 made[-1] = before._replace(end=token.end, text=label)
                 continue
             if token.kind == "single" and role is not None and role.kind == "before":
-                made[-1] = Token("single", before.start, token.end)
+                made[-1] = MarkdownToken("single", before.start, token.end)
                 continue
         made.append(token)
     return made
 
 
-def _stay_lines(token: Token, other: Token) -> bool:
+def _stay_lines(token: MarkdownToken, other: MarkdownToken) -> bool:
     """Return whether one of two tokens is lines of other syntax, and one the break beside them."""
     kinds = {token.kind, other.kind}
     return "line" in kinds and kinds <= {"line", "soft", "hard"}
 
 
-def _lettered(tokens: list[Token], block: Block, source: bytes) -> Iterator[Unit]:
+def _lettered(
+    tokens: list[MarkdownToken], block: MarkdownBlock, source: bytes
+) -> Iterator[MarkdownUnit]:
     """Yield the tokens as one unit if there are letters outside all pairs; else those in pairs.
 
     `**Note**` and `[Home](/) | [About](/about)` are texts without markup: easier to translate, and
@@ -252,7 +258,7 @@ def _lettered(tokens: list[Token], block: Block, source: bytes) -> Iterator[Unit
         index += 1
 
 
-def _has_outer_letter(tokens: Sequence[Token]) -> bool:
+def _has_outer_letter(tokens: Sequence[MarkdownToken]) -> bool:
     """Return whether there are letters outside all pairs."""
     depth = 0
     for token in tokens:
@@ -266,7 +272,7 @@ def _has_outer_letter(tokens: Sequence[Token]) -> bool:
     return False
 
 
-def _levels(tokens: Sequence[Token]) -> tuple[set[int], dict[int, int]]:
+def _levels(tokens: Sequence[MarkdownToken]) -> tuple[set[int], dict[int, int]]:
     """Return the pairs with letters of their own, and where each closes."""
     lettered: set[int] = set()
     closed: dict[int, int] = {}
@@ -283,8 +289,13 @@ def _levels(tokens: Sequence[Token]) -> tuple[set[int], dict[int, int]]:
 
 
 def _unit(
-    tokens: list[Token], block: Block, source: bytes, *, outermost: bool, whole: bool
-) -> Unit:
+    tokens: list[MarkdownToken],
+    block: MarkdownBlock,
+    source: bytes,
+    *,
+    outermost: bool,
+    whole: bool,
+) -> MarkdownUnit:
     """Return the unit of tokens that have letters, without blanks and breaks around it."""
     first, last = 0, len(tokens)
     while _is_blank(tokens[first]):
@@ -299,10 +310,14 @@ def _unit(
     start = kept[0].start
     if kept[0].kind == "text" and source[start - 1 : start] == b"\\":
         start -= 1  # the parser's range of an escaped character lacks the backslash
-    return Unit(start, kept[-1].end, kept, block, outermost and has_lines(block), whole, outermost)
+    return MarkdownUnit(
+        start, kept[-1].end, kept, block, outermost and has_lines(block), whole, outermost
+    )
 
 
-def _labelled(unit: Unit, opening: Token, closing: Token, source: bytes) -> Unit:
+def _labelled(
+    unit: MarkdownUnit, opening: MarkdownToken, closing: MarkdownToken, source: bytes
+) -> MarkdownUnit:
     """Return the unit with its link around it if that is by reference: `[text]`, `[text][label]`.
 
     The text of `[text]` is its label, which the translation is not: `[Text][text]`.
@@ -314,17 +329,17 @@ def _labelled(unit: Unit, opening: Token, closing: Token, source: bytes) -> Unit
     return unit._replace(start=opening.start, end=closing.end, wrap=wrap, inner=unit.start)
 
 
-def _is_blank(token: Token) -> bool:
+def _is_blank(token: MarkdownToken) -> bool:
     if token.kind == "text":
         return not token.text.strip(_BLANKS)
     return token.kind in ("soft", "hard", "line")
 
 
-def _stripped(token: Token, source: bytes, *, left: bool) -> Token:
+def _stripped(token: MarkdownToken, source: bytes, *, left: bool) -> MarkdownToken:
     """Return a text without the blanks at one of its ends, if it is spelled as it is."""
     stripped = token.text.lstrip(_BLANKS) if left else token.text.rstrip(_BLANKS)
     removed = len(token.text) - len(stripped)
     if not _is_literal(token, source):
         return token
     start, end = (token.start + removed, token.end) if left else (token.start, token.end - removed)
-    return Token("text", start, end, stripped)
+    return MarkdownToken("text", start, end, stripped)

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from dragoman_documents.codec import InlineCode, Options
 from dragoman_documents.inline_codes import composed, pieces
-from dragoman_documents.markup.markdown.events import Block
-from dragoman_documents.markup.markdown.extracting import Extracting, Slot
+from dragoman_documents.markup.markdown.events import MarkdownBlock
+from dragoman_documents.markup.markdown.extracting import Extracting, MarkdownSlot
 from dragoman_documents.markup.markdown.inlines import defined, normalized
 from dragoman_documents.markup.markdown.plain import SpelledOnce, finished, written
 from dragoman_documents.markup.markdown.spelled import SourceUnit, Spelled
@@ -26,7 +26,7 @@ from dragoman_documents.markup.markdown.unit_sources import (
     short_links,
     spelling_of,
 )
-from dragoman_documents.markup.markdown.units import Unit
+from dragoman_documents.markup.markdown.units import MarkdownUnit
 from dragoman_documents.markup.sites import Dialect, site
 
 _CONTAINER: Final = re.compile(
@@ -51,11 +51,11 @@ _MOST_UNITS: Final = 200
 """Units of a block whose reading is checked; a block with more is escaped in full."""
 
 
-class Part(NamedTuple):
+class WrittenUnit(NamedTuple):
     """A unit of a block with its translation; `number` is that of its segment."""
 
     number: int
-    slot: Slot
+    slot: MarkdownSlot
     spelled: Spelled | SpelledOnce
     text: str
     codes: Sequence[InlineCode]
@@ -68,14 +68,14 @@ class Part(NamedTuple):
 
 
 @dataclass
-class Writer:
+class MarkdownWriter:
     """Writes the units of a document."""
 
     source: bytes
     options: Options
     mdx: bool
 
-    def contents(self, parts: Sequence[Part]) -> dict[int, str]:
+    def contents(self, parts: Sequence[WrittenUnit]) -> dict[int, str]:
         """Return what is written for each translation of one block, by its segment's number."""
         plainest = {part.number: part.spelled.plainest() for part in parts}
         if all(part.spelled.is_plain for part in parts):
@@ -89,7 +89,7 @@ class Writer:
         return _Trial(self, parts, doubted).settled(plainest, escaped)
 
     def _is_doubted(
-        self, part: Part, plainest: Mapping[int, str], escaped: Mapping[int, str]
+        self, part: WrittenUnit, plainest: Mapping[int, str], escaped: Mapping[int, str]
     ) -> bool:
         content = plainest[part.number]
         if content == escaped[part.number]:
@@ -103,8 +103,13 @@ class Writer:
         return {normalized(label): label for label in defined(self.source)}
 
     def part(
-        self, number: int, slot: Slot, unit: Unit, text: str, codes: Sequence[InlineCode]
-    ) -> Part | None:
+        self,
+        number: int,
+        slot: MarkdownSlot,
+        unit: MarkdownUnit,
+        text: str,
+        codes: Sequence[InlineCode],
+    ) -> WrittenUnit | None:
         """Return a unit with its translation; None if Markdown cannot hold that."""
         spelling = spelling_of(unit, self.source, self._syntax, mdx=self.mdx)
         links = short_links(unit, self.source) if codes else {}
@@ -113,7 +118,7 @@ class Writer:
             if spelling:
                 content = finished(content, raw_of(unit, self.source), mdx=self.mdx)
             is_literal = spelling is None and not links and not unit.wrap[0]
-            return Part(number, slot, SpelledOnce(content, is_literal), text, codes)
+            return WrittenUnit(number, slot, SpelledOnce(content, is_literal), text, codes)
         source = SourceUnit(
             spelling or AS_IT_IS,
             self.definitions,
@@ -124,7 +129,7 @@ class Writer:
         )
         around = context(unit, self.source, self._known, mdx=self.mdx)
         spelled = Spelled(text, codes, around, source)
-        return Part(number, slot, spelled, text, codes) if spelled.holds else None
+        return WrittenUnit(number, slot, spelled, text, codes) if spelled.holds else None
 
     @cached_property
     def _syntax(self) -> str:
@@ -143,9 +148,9 @@ class Writer:
 
 @dataclass
 class _Trial:
-    writer: Writer
-    parts: Sequence[Part]
-    doubted: Sequence[Part]
+    writer: MarkdownWriter
+    parts: Sequence[WrittenUnit]
+    doubted: Sequence[WrittenUnit]
 
     def settled(self, plainest: Mapping[int, str], escaped: Mapping[int, str]) -> dict[int, str]:
         """Return contents with as few escapes as are read as they are wanted."""
@@ -168,7 +173,7 @@ class _Trial:
     def _step(
         self,
         number: int,
-        failed: Sequence[Part],
+        failed: Sequence[WrittenUnit],
         steps: Mapping[int, Sequence[set[tuple[int, int]]]],
         chosen: dict[int, set[tuple[int, int]]],
         contents: dict[int, str],
@@ -185,7 +190,9 @@ class _Trial:
                 chosen[part.number] = fewer[part.number]
                 contents[part.number] = trial[part.number]
 
-    def _failing(self, contents: Mapping[int, str], judged: Sequence[Part]) -> list[Part]:
+    def _failing(
+        self, contents: Mapping[int, str], judged: Sequence[WrittenUnit]
+    ) -> list[WrittenUnit]:
         """Return the units that are not read from the block as they are wanted."""
         if not judged:
             return []
@@ -220,7 +227,7 @@ class _Trial:
         text = b"".join(made).decode()
         return self._document(block, start, max(end, place), text).encode()
 
-    def _document(self, block: Block, start: int, end: int, text: str) -> str:
+    def _document(self, block: MarkdownBlock, start: int, end: int, text: str) -> str:
         source = self.writer.source
         if block.kind == "cell":
             return f"|1|\n|-|\n|{text}|\n" + self._needed(text)
@@ -274,7 +281,7 @@ def _line_end(source: bytes, place: int) -> int:
     return min(found, default=len(source))
 
 
-def whole(slot: Slot, content: str, source: bytes) -> str:
+def whole(slot: MarkdownSlot, content: str, source: bytes) -> str:
     """Return what is written for a unit: its translation, and around it a link by reference."""
     unit = slot.unit
     if unit is None or not unit.wrap[0]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from dragoman_documents.inline_codes import Closing, Opening, Piece, Single
+from dragoman_documents.inline_codes import ClosingCode, OpeningCode, Piece, SingleCode
 from dragoman_documents.office.paragraphs.items import Fixed, Format, Item, Text, Wrapper, base
 
 
@@ -44,11 +44,11 @@ class Grouping:
         waiting: list[Piece] = []
         for each in items:
             if isinstance(each, Fixed):
-                waiting.append(Single(self._add(each)))
+                waiting.append(SingleCode(self._add(each)))
                 continue
             key = each.format.key if isinstance(each, Text) else plain
             if group is not None and key != group:
-                yield Closing()
+                yield ClosingCode()
                 group = None
             yield from waiting
             waiting.clear()
@@ -60,7 +60,7 @@ class Grouping:
                 group = key
             yield each.text
         if group is not None:
-            yield Closing()
+            yield ClosingCode()
         yield from waiting
 
     def _wrapped(self, wrapper: Wrapper) -> Iterator[Piece]:
@@ -75,10 +75,10 @@ class Grouping:
             )
         )
         yield from self.pieces(wrapper.items)
-        yield Closing()
+        yield ClosingCode()
 
-    def _pair(self, code: Code) -> Opening:
-        return Opening(self._add(code), "")
+    def _pair(self, code: Code) -> OpeningCode:
+        return OpeningCode(self._add(code), "")
 
     def _add(self, code: Code) -> str:
         self.codes.append(code)

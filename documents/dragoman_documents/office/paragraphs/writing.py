@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 from dragoman_documents.codec import InlineCode
 from dragoman_documents.inline_codes import (
-    Closing,
-    Opening,
+    ClosingCode,
+    OpeningCode,
     Piece,
-    Single,
+    SingleCode,
     composed,
     pieces,
 )
@@ -143,7 +143,7 @@ class Runs:
                 return found
         return _Writing(self, inner).all(given)
 
-    def _text_of(self, single: Single) -> str | None:
+    def _text_of(self, single: SingleCode) -> str | None:
         code = self.codes[int(single.code)]
         return code if isinstance(code, str) else None
 
@@ -224,9 +224,9 @@ class _Writing:
         for each in given:
             if isinstance(each, str):
                 return each.isspace()
-            if isinstance(each, Single):
+            if isinstance(each, SingleCode):
                 return not isinstance(self._code(each.code), str)
-            if isinstance(each, Opening) and isinstance(self._code(each.opening), WrapperCode):
+            if isinstance(each, OpeningCode) and isinstance(self._code(each.opening), WrapperCode):
                 return True
         return True
 
@@ -234,11 +234,11 @@ class _Writing:
         match piece:
             case str():
                 self._text(piece)
-            case Single(code):
+            case SingleCode(code):
                 self._single(self._code(code))
-            case Opening(code):
+            case OpeningCode(code):
                 self._open(self._code(code))
-            case Closing():
+            case ClosingCode():
                 self._close()
 
     def _code(self, index: str) -> Code | str:

@@ -17,7 +17,7 @@ from typing import Final
 from dragoman_documents.codec import InlineCode, Options, Segment
 from dragoman_documents.inline_codes import (
     Piece,
-    Single,
+    SingleCode,
     composed,
     fits,
     plain,
@@ -255,13 +255,13 @@ def _sentence(
 def _piece(node: Node, number: int | None, placeholder: str | None, *, quotes: bool) -> Piece:
     match node:
         case Text(text, raw):
-            return Single(raw) if quotes and raw is not None else text
+            return SingleCode(raw) if quotes and raw is not None else text
         case Count():
             return "#" if number is None else str(number)
         case Argument(raw):
             if number is not None and raw == placeholder:
                 return str(number)
-            return raw if ARGUMENT.fullmatch(raw) else Single(raw)
+            return raw if ARGUMENT.fullmatch(raw) else SingleCode(raw)
         case _:
             raise TypeError("a sentence has no choices")
 

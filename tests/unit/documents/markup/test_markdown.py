@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dragoman_documents.codec import Codec, Segment
 from dragoman_documents.markup.markdown.bilingual import Doubling
 from dragoman_documents.markup.markdown.codec import CODECS
-from dragoman_documents.markup.markdown.extracting import Slot
+from dragoman_documents.markup.markdown.extracting import MarkdownSlot
 from dragoman_documents.read_back import differing
 from dragoman_text.spans import has_letters
 from support.documents.laws import (
@@ -471,7 +471,7 @@ class Unsearched(bytes):
 def test_the_line_of_each_doubled_block_is_looked_up_without_a_search(newline: str) -> None:
     document = "# a\n\nb\n".replace("\n", newline).encode()
     layout = CODEC.extract(document, GERMAN).layout
-    slots = cast("Sequence[Slot]", layout.slots)  # type: ignore[attr-defined]
+    slots = cast("Sequence[MarkdownSlot]", layout.slots)  # type: ignore[attr-defined]
     doubling = Doubling(Unsearched(document))
     inserted = [doubling.doubled(slot, b"x").content.decode() for slot in slots]
     assert inserted == [f"{newline}{newline}# x", f"{newline}{newline}x"]

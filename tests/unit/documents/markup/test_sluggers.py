@@ -8,7 +8,7 @@ import pytest
 from dragoman_documents.codec import Options, layout_of
 from dragoman_documents.markup.anchors.headings import headings, ids_of
 from dragoman_documents.markup.anchors.sluggers import SLUGGERS, WITH_EMOJI, WITH_TERMS
-from dragoman_documents.markup.markdown.codec import CODECS, Layout
+from dragoman_documents.markup.markdown.codec import CODECS, MarkdownLayout
 from dragoman_documents.markup.sites import NAMES, site
 
 RECORD = json.loads((Path(__file__).parents[3] / "data/heading_ids.json").read_text())
@@ -20,7 +20,10 @@ def ids(
     codec = CODECS["mdx" if mdx else "markdown"]
     extraction = codec.extract(page.encode(), Options("de", site=named))
     found = headings(
-        layout_of(extraction, Layout), SLUGGERS[slugger], mdx=mdx, reads_lists=named is not None
+        layout_of(extraction, MarkdownLayout),
+        SLUGGERS[slugger],
+        mdx=mdx,
+        reads_lists=named is not None,
     )
     return ids_of(found, SLUGGERS[slugger])
 
