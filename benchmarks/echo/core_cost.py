@@ -6,8 +6,9 @@ The echo engine at latency 0, quality off. Every round has `--batch` jobs of `--
 their delivery to the completion of the last. The row has microseconds of the process' CPU per item:
 the smallest round and the 5th percentile, which other programs on the machine disturb least. The
 stand-in for Redis answers packed commands at once, so its client's sockets do not count.
-With --beside, another checkout of this repository takes turns with this one, in processes and
-round by round, so that what else the machine does disturbs both alike. The ratio of a turn is the
+With --beside, another checkout of this repository takes turns with this one, each with its own copy
+of this program, in processes and round by round, so that what else the machine does disturbs both
+alike. The ratio of a turn is the
 median over its pairs of rounds.
 """
 
@@ -152,7 +153,7 @@ async def running_core(tracer: Tracer | None = None) -> AsyncIterator[tuple[Core
         yield core, feed
         core.worker.stop()
         await running
-    core.slices.close()
+    core.flow.planning.close()
 
 
 async def measure(given: argparse.Namespace) -> list[float]:
@@ -203,7 +204,7 @@ def _rounds_in_step(checkouts: Sequence[Path], given: argparse.Namespace) -> lis
         programs = [
             stack.enter_context(
                 subprocess.Popen(
-                    _command(given, "--in-step"),
+                    _command(given, checkout),
                     env=_environment(checkout),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
@@ -228,9 +229,10 @@ def _next_round(program: subprocess.Popen[str]) -> float:
     return float(program.stdout.readline())
 
 
-def _command(given: argparse.Namespace, *more: str) -> list[str]:
+def _command(given: argparse.Namespace, checkout: Path) -> list[str]:
     options = [f"--{name}={getattr(given, name)}" for name in ("items", "batch", "rounds")]
-    return [sys.executable, __file__, *options, *more]
+    program = checkout / Path(__file__).relative_to(Path(__file__).parents[2])
+    return [sys.executable, str(program), *options, "--in-step"]
 
 
 def _environment(checkout: Path) -> dict[str, str]:

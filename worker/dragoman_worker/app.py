@@ -174,7 +174,7 @@ class App:
     ) -> None:
         """Join the consumer group, then start the tasks that run beside the worker."""
         settings, worker = self._settings, core.worker
-        stack.callback(core.slices.close)
+        stack.callback(core.flow.planning.close)
         engine.on_death(worker.halt)
         stack.push_async_callback(consumer.close)
         await consumer.start(Deadline.after(settings.connect_timeout_s))
@@ -182,11 +182,11 @@ class App:
         _beside(stack, worker, "kafka availability", kafka.watch())
         _beside(stack, worker, "topics", self._topics.watch())
         self._sample(stack, core, engine, consumer)
-        _beside(stack, worker, "admission", steering(core.admission, core.permits, engine))
+        _beside(stack, worker, "admission", steering(core.admission, core.flow.permits, engine))
         checks = liveness_checks(
             worker,
             consumer,
-            core.permits,
+            core.flow.permits,
             core.in_flight,
             self._outages,
             engine=engine,
@@ -203,7 +203,7 @@ class App:
         self, stack: AsyncExitStack, core: Core, engine: Engine, consumer: KafkaConsumer
     ) -> None:
         most, jobs = core.admission.most_items, core.in_flight
-        sampler = Sampler(self._metrics, consumer, core.permits, jobs, engine, most_items=most)
+        sampler = Sampler(self._metrics, consumer, core.flow.permits, jobs, engine, most_items=most)
         ready, gpus = self._readiness.ready_checks, Gpus(engine.limits.devices)
         _beside(stack, core.worker, "sampler", sampler.forever(ready))
         _beside(stack, core.worker, "gpus", sampler.gpus_forever(gpus))

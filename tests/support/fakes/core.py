@@ -12,10 +12,10 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from dragoman_schemas.results import EngineInfo
+from dragoman_worker.flow import Flow
 from dragoman_worker.flow.intake import Intake
 from dragoman_worker.flow.permits import Permits
-from dragoman_worker.flow.planned_tokens import PlannedTokens
-from dragoman_worker.flow.slices import Slices
+from dragoman_worker.flow.planning import Planning
 from dragoman_worker.job.answering import Answers
 from dragoman_worker.job.assessments import NOT_JUDGED, Rules
 from dragoman_worker.job.breaker import AskSample, Breaker, no_sample
@@ -90,10 +90,10 @@ class Core:
 
     def build(self) -> tuple[Translator, Executor, Worker]:
         """Build translator, executor and worker on these parts."""
-        slices = Slices(tokenises=self.tokenises)
-        planned = PlannedTokens(self.max_planned_tokens)
+        planning = Planning(self.max_planned_tokens, tokenises=self.tokenises)
+        flow = Flow(planning, self.permits)
         planner = self._planner()
-        translator = self._translator(planner, planned, slices)
+        translator = self._translator(planner, flow)
         preparation = Preparation(
             planner=planner,
             translator=translator,
@@ -105,9 +105,7 @@ class Core:
                 memory=self.memory,
                 rules=self.rules,
             ),
-            slices=slices,
-            planned=planned,
-            permits=self.permits,
+            flow=flow,
             in_flight=self.in_flight,
             openings=self.openings,
         )
@@ -115,8 +113,7 @@ class Core:
             store=self.store,
             preparation=preparation,
             translator=translator,
-            slices=slices,
-            permits=self.permits,
+            flow=flow,
             in_flight=self.in_flight,
             still_assigned=self.consumer.still_assigned,
             outages=self.outages,
@@ -129,11 +126,10 @@ class Core:
         self.engine.on_death(worker.halt)
         return translator, executor, worker
 
-    def _translator(self, planner: Planner, planned: PlannedTokens, slices: Slices) -> Translator:
+    def _translator(self, planner: Planner, flow: Flow) -> Translator:
         generator = Generator(
             engine=self.engine,
-            permits=self.permits,
-            planned=planned,
+            flow=flow,
             retry=self.retry,
             attempt_timeout_s=self.attempt_timeout_s,
             breaker=Breaker(self.ask_sample),
@@ -146,21 +142,13 @@ class Core:
         answers = Answers(
             planner=planner,
             generator=generator,
-            slices=slices,
-            planned=planned,
+            flow=flow,
             rules=self.rules,
             judge=self.judge,
             recall=recall,
             metrics=self.metrics,
         )
-        return Translator(
-            planner=planner,
-            generator=generator,
-            answers=answers,
-            permits=self.permits,
-            planned=planned,
-            slices=slices,
-        )
+        return Translator(planner=planner, generator=generator, answers=answers, flow=flow)
 
     def _planner(self) -> Planner:
         return Planner(

@@ -1,1 +1,16 @@
 """How much work is in flight, and which item enters the engine next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dragoman_worker.flow.permits import Permits
+from dragoman_worker.flow.planning import Planning
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """The two gates that every job passes: planning its requests, and entering the engine."""
+
+    planning: Planning
+    permits: Permits

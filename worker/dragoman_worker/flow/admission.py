@@ -18,9 +18,11 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from dragoman_worker.flow import Flow
 from dragoman_worker.flow.permits import Permits
+from dragoman_worker.flow.planning import Planning
 from dragoman_worker.ports import Engine, EngineLimits, EngineStats
-from dragoman_worker.settings import LimitsSettings
+from dragoman_worker.settings import LimitsSettings, WorkerSettings
 
 STEER_EVERY_S: Final = 0.25
 """Seconds between two ticks; vLLM's gauges are read as often, and change with every step."""
@@ -168,7 +170,17 @@ class _Tokens:
             self.bound = math.floor(min(self._most, fills, self.bound + self._rise))
 
 
-def most_planned_tokens(limits: LimitsSettings, engine: EngineLimits) -> int:
+def open_flow(settings: WorkerSettings, engine: EngineLimits, bounds: Bounds) -> Flow:
+    """Return the gates of a replica, with `bounds` on what is in the engine at first."""
+    return Flow(
+        Planning(
+            _most_planned_tokens(settings.limits, engine), tokenises=settings.engine.kind != "echo"
+        ),
+        Permits(items=bounds.items, tokens=bounds.tokens, weights=settings.kafka.topic_weights),
+    )
+
+
+def _most_planned_tokens(limits: LimitsSettings, engine: EngineLimits) -> int:
     """Return the bound on tokens of planned requests: the setting, or a few engines full."""
     in_engine = limits.max_engine_tokens or round(
         limits.engine_oversubscription * engine.kv_cache_tokens

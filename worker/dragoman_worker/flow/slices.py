@@ -35,23 +35,10 @@ _MOST_WOKEN: Final = 64
 """Waiting pieces that are woken for one round; those that find it spent wait for the next."""
 
 
-_OPENED_AT_ONCE: Final = 4
-"""Records that wait for the second thread or are in it: the fewer, the fewer suspects after a
-crash, and enough that the thread never waits."""
-
-
 class Slices:
     """The time slices of one event loop, and the threads for other pieces."""
 
-    def __init__(self, *, tokenises: bool = False) -> None:
-        """With `tokenises`, requests of every size are planned in threads.
-
-        Planning with a tokenizer takes some 0.2 ms for a sentence, ten times what a thread costs
-        the loop; without one it takes less than a thread costs.
-        """
-        self.tokenises = tokenises
-        self.turns = asyncio.Semaphore(_OPENED_AT_ONCE) if tokenises else None
-        """Turns of the records whose first request is planned in the second thread."""
+    def __init__(self) -> None:
         self._began = False
         """Whether the first piece of this round has begun."""
         self._cpu = 0.0
@@ -70,14 +57,12 @@ class Slices:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="planning")
         self._second_thread = ThreadPoolExecutor(1, thread_name_prefix="planning-small")
 
-    def may_run_now(self, size: int) -> bool:
-        """Whether a piece that costs as much as `size` characters may run on the loop at once.
+    def may_run_now(self) -> bool:
+        """Whether a small piece may run on the loop at once.
 
         True even if others wait: they come first in each round, and a job that has begun goes on
         with its next piece instead of waiting again.
         """
-        if size > LARGE:
-            return False
         if not self._began:
             self._begin_round()
             return True
@@ -89,41 +74,26 @@ class Slices:
             self._spent, self._ask_at = left < 0, now + left
         return not self._spent
 
-    async def wait_for_slice(self, size: int) -> None:
-        """Wait until a piece may run on the loop; return at once if it runs in the thread."""
-        if size <= LARGE and not self.may_run_now(size):
-            await self._wait()
-
-    async def run(self, size: int, work: Callable[[], T]) -> T:
-        """Do `work`: in the thread if its size is large, else at once."""
-        if size > LARGE:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-        return work()
-
-    def may_plan_now(self, size: int) -> bool:
-        """Whether a request of `size` characters may be planned on the loop at once."""
-        return not self.tokenises and self.may_run_now(size)
-
-    async def plan(self, size: int, work: Callable[[], T]) -> T:
-        """Plan a request of `size` characters in a thread, or at once."""
-        if self.tokenises and size <= LARGE:
-            return await asyncio.get_running_loop().run_in_executor(self._second_thread, work)
-        return await self.run(size, work)
-
-    def close(self) -> None:
-        """Stop the threads after their current pieces."""
-        for thread in (self._thread, self._second_thread):
-            thread.shutdown(wait=False, cancel_futures=True)
-
-    async def _wait(self) -> None:
+    async def wait(self) -> None:
+        """Wait until a small piece may run on the loop, in one of the next rounds."""
         loop, enqueue = asyncio.get_running_loop(), self._waiting.append
         spent = True
         while spent:
             woken: asyncio.Future[None] = loop.create_future()
             enqueue(woken)
             await woken
-            spent = not self.may_run_now(0)
+            spent = not self.may_run_now()
             enqueue = self._rewaiting.append
+
+    async def in_thread(self, size: int, work: Callable[[], T]) -> T:
+        """Do `work` in the thread for its size."""
+        thread = self._thread if size > LARGE else self._second_thread
+        return await asyncio.get_running_loop().run_in_executor(thread, work)
+
+    def close(self) -> None:
+        """Stop the threads after their current pieces."""
+        for thread in (self._thread, self._second_thread):
+            thread.shutdown(wait=False, cancel_futures=True)
 
     def _begin_round(self) -> None:
         self._began, self._spent, now = True, False, time.perf_counter()

@@ -15,9 +15,8 @@ from typing import Final
 from dragoman_text.gates import ONCE
 from dragoman_text.verdicts import Candidate, Finding, Judgement
 from dragoman_worker.errors import JobError
+from dragoman_worker.flow import Flow
 from dragoman_worker.flow.permits import Permit
-from dragoman_worker.flow.planned_tokens import PlannedTokens
-from dragoman_worker.flow.slices import Slices
 from dragoman_worker.job import assessments
 from dragoman_worker.job.asking import Remedies
 from dragoman_worker.job.assessments import Assessment, Attempt, Rules
@@ -44,8 +43,7 @@ class Answers:
         *,
         planner: Planner,
         generator: Generator,
-        slices: Slices,
-        planned: PlannedTokens,
+        flow: Flow,
         rules: Rules,
         judge: Judge | None,
         recall: Recall | None,
@@ -53,10 +51,9 @@ class Answers:
     ) -> None:
         self._planner = planner
         self._generator = generator
-        self._slices = slices
-        self._remedies = Remedies(
-            planner=planner, generator=generator, slices=slices, planned=planned
-        )
+        self._permits = flow.permits
+        self._planning = flow.planning
+        self._remedies = Remedies(planner=planner, generator=generator, planning=flow.planning)
         self._rules = rules
         self._judge = judge
         self._recall = recall
@@ -116,24 +113,24 @@ class Answers:
         while unit.text is None and not recall.take(plan, unit):
             flight = recall.flight_of(plan, unit)
             if permit is None:
-                permit = await self._generator.enter(plan, unit, again=followed)
-            elif flight.may_lead or self._generator.in_quarantine(plan):
+                permit = await self._generator.acquire(plan, unit, again=followed)
+            elif flight.may_lead or self._in_quarantine(plan):
                 await self._lead(plan, unit, permit, recall)
                 return
             else:
-                self._generator.release(permit)
+                self._permits.release(permit)
                 permit, followed = None, True
                 await flight.follow()
         self._generator.leave_queue(plan, unit)
         if permit is not None:
-            self._generator.release(permit)
+            self._permits.release(permit)
 
     async def _lead(self, plan: Plan, unit: Unit, permit: Permit, recall: Recall) -> None:
         """Generate the unit; equal units may follow, except a job in quarantine.
 
         Such a job neither leads nor follows: in its round no other leader can enter the engine.
         """
-        quarantined = self._generator.in_quarantine(plan)
+        quarantined = self._in_quarantine(plan)
         with nullcontext() if quarantined else recall.flight_of(plan, unit).lead():
             await self._generate(plan, unit, permit)
             recall.answered(plan, unit)
@@ -200,8 +197,7 @@ class Answers:
         item = plan.items[unit.item]
         size = self._planner.request_size(plan, unit, unit.source)
         smaller = partial(self._planner.smaller, plan, item, unit)
-        await self._slices.wait_for_slice(size)
-        pieces = await self._slices.run(size, smaller)
+        pieces = await self._planning.run(size, smaller)
         if not pieces or item.error is not None:  # one that failed has no units any more
             return False
         item.replace(unit, pieces)
@@ -209,6 +205,9 @@ class Answers:
             if piece.text is None:
                 await self.answer(plan, piece)
         return True
+
+    def _in_quarantine(self, plan: Plan) -> bool:
+        return self._permits.in_quarantine(plan.job.job_id)
 
     def _judges(self, plan: Plan) -> bool:
         return self._judge is not None and plan.rules.level != "off"

@@ -6,8 +6,7 @@ import asyncio
 from functools import partial
 
 from dragoman_worker.errors import JobError
-from dragoman_worker.flow.planned_tokens import PlannedTokens
-from dragoman_worker.flow.slices import Slices
+from dragoman_worker.flow.planning import Planning
 from dragoman_worker.job.generating import Generator
 from dragoman_worker.job.plan import Plan, Unit
 from dragoman_worker.job.planner import Planner
@@ -19,13 +18,10 @@ from dragoman_worker.quality.remedies import Try
 class Remedies:
     """Asks for a unit's text again. Its pieces count as planned tokens until they are answered."""
 
-    def __init__(
-        self, *, planner: Planner, generator: Generator, slices: Slices, planned: PlannedTokens
-    ) -> None:
+    def __init__(self, *, planner: Planner, generator: Generator, planning: Planning) -> None:
         self._planner = planner
         self._generator = generator
-        self._slices = slices
-        self._planned = planned
+        self._planning = planning
 
     async def ask(self, plan: Plan, unit: Unit, tried: Try) -> list[str] | None:
         """Return the answer to each piece of a remedy; None if one of them has none.
@@ -59,18 +55,14 @@ class Remedies:
         A unit without a waiting piece plans one regardless: its job may run by itself. Raises
         TooLong.
         """
-        await self._planned.wait_for_capacity(unit, runs=True)
-        try:
-            size = self._planner.request_size(plan, unit, text)
-            await self._slices.wait_for_slice(size)
-            piece = await self._slices.run(size, partial(self._request, plan, unit, text, tried))
-            self._planned.enter(unit, piece.tokens)
-        finally:
-            self._planned.admit_next()
+        size = self._planner.request_size(plan, unit, text)
+        async with self._planning.turn(size, unit) as turn:
+            piece = await turn.plan(size, partial(self._request, plan, unit, text, tried))
+            self._planning.tokens.enter(unit, piece.tokens)
         return piece
 
     def _leave(self, unit: Unit, tokens: int, _: asyncio.Task[str]) -> None:
-        self._planned.leave(unit, tokens)
+        self._planning.tokens.leave(unit, tokens)
 
     def _request(self, plan: Plan, unit: Unit, text: str, tried: Try) -> Unit:
         piece = self._planner.request(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from dragoman_text.masks import style_named
-from dragoman_worker.flow.admission import Admission, most_planned_tokens
+from dragoman_worker.flow import Flow
+from dragoman_worker.flow.admission import Admission, open_flow
 from dragoman_worker.flow.intake import Intake
-from dragoman_worker.flow.permits import Permits
-from dragoman_worker.flow.planned_tokens import PlannedTokens
-from dragoman_worker.flow.slices import Slices
 from dragoman_worker.job.answering import Answers
 from dragoman_worker.job.assessments import NOT_JUDGED, Rules
 from dragoman_worker.job.breaker import AskSample, Breaker, no_sample
@@ -78,17 +76,14 @@ class Core:
     ) -> None:
         limits, engine = settings.limits, ports.engine
         self.admission = Admission(limits, engine.limits)
-        weights = settings.kafka.topic_weights
-        self.permits = Permits(**asdict(self.admission.bounds), weights=weights)
+        self.flow = open_flow(settings, engine.limits, self.admission.bounds)
         self.in_flight = JobsInFlight()
-        self.slices = Slices(tokenises=settings.engine.kind != "echo")
         self._settings = settings
         self._ports = ports
         self._outages = outages
         self._metrics = metrics
         self._tracer = tracer
         self._breaker = Breaker(ask_sample)
-        self._planned = PlannedTokens(most_planned_tokens(limits, engine.limits))
         planner = build_planner(settings, engine, choose_profile, budget_s=limits.plan_budget_s)
         translator = self._translator(planner)
         preparation = Preparation(
@@ -102,9 +97,7 @@ class Core:
                 memory=ports.memory,
                 rules=rules_of(settings),
             ),
-            slices=self.slices,
-            planned=self._planned,
-            permits=self.permits,
+            flow=self.flow,
             in_flight=self.in_flight,
             openings=journaled(slot, poison_after=settings.retry.poison_after),
         )
@@ -115,9 +108,7 @@ class Core:
             self._settings,
             self._ports.engine,
             planner,
-            permits=self.permits,
-            planned=self._planned,
-            slices=self.slices,
+            flow=self.flow,
             breaker=self._breaker,
             metrics=self._metrics,
             judge=self._ports.judge,
@@ -130,8 +121,7 @@ class Core:
             store=self._ports.store,
             preparation=preparation,
             translator=translator,
-            slices=self.slices,
-            permits=self.permits,
+            flow=self.flow,
             in_flight=self.in_flight,
             still_assigned=self._ports.consumer.still_assigned,
             outages=self._outages,
@@ -148,7 +138,7 @@ class Core:
             dead_letters=ports.dead_letters,
             results=ports.results,
             in_flight=self.in_flight,
-            permits=self.permits,
+            permits=self.flow.permits,
             intake=Intake(
                 settings.kafka.topic_weights,
                 jobs=_max_in_flight_jobs(settings.limits, ports.engine.limits),
@@ -183,9 +173,7 @@ def build_translator(
     engine: Engine,
     planner: Planner,
     *,
-    permits: Permits,
-    planned: PlannedTokens,
-    slices: Slices,
+    flow: Flow,
     breaker: Breaker,
     metrics: Metrics,
     judge: Judge | None = None,
@@ -198,8 +186,7 @@ def build_translator(
     retry = settings.retry
     generator = Generator(
         engine=engine,
-        permits=permits,
-        planned=planned,
+        flow=flow,
         retry=RetryPolicy(attempts=retry.attempts, initial_s=retry.initial_s, max_s=retry.max_s),
         attempt_timeout_s=retry.attempt_timeout_s,
         breaker=breaker,
@@ -208,21 +195,13 @@ def build_translator(
     answers = Answers(
         planner=planner,
         generator=generator,
-        slices=slices,
-        planned=planned,
+        flow=flow,
         rules=rules_of(settings) if judge is not None else NOT_JUDGED,
         judge=judge,
         recall=_recall(memory, engine, metrics),
         metrics=metrics,
     )
-    return Translator(
-        planner=planner,
-        generator=generator,
-        answers=answers,
-        permits=permits,
-        planned=planned,
-        slices=slices,
-    )
+    return Translator(planner=planner, generator=generator, answers=answers, flow=flow)
 
 
 def rules_of(settings: WorkerSettings) -> Rules:

@@ -16,8 +16,9 @@ from dragoman_schemas.scripts import ClaimAnswer, Quarantine, Verdict
 from dragoman_schemas.wire import rfc3339
 from dragoman_worker import errors, tracing
 from dragoman_worker.errors import JobError
-from dragoman_worker.flow.permits import Draining, Permits
-from dragoman_worker.flow.slices import LARGE, Slices
+from dragoman_worker.flow import Flow
+from dragoman_worker.flow.permits import Draining
+from dragoman_worker.flow.slices import LARGE
 from dragoman_worker.job.defects import as_defect
 from dragoman_worker.job.in_flight import JobInFlight, JobsInFlight, Step
 from dragoman_worker.job.outages import STORE, Outages
@@ -44,8 +45,7 @@ class Executor:
         store: Store,
         preparation: Preparation,
         translator: Translator,
-        slices: Slices,
-        permits: Permits,
+        flow: Flow,
         in_flight: JobsInFlight,
         still_assigned: Callable[[Delivery], bool],
         outages: Outages,
@@ -55,8 +55,8 @@ class Executor:
         self._store = store
         self._preparation = preparation
         self._translator = translator
-        self._slices = slices
-        self._permits = permits
+        self._planning = flow.planning
+        self._permits = flow.permits
         self._in_flight = in_flight
         self._still_assigned = still_assigned
         self._until_available = outages.until_available
@@ -101,7 +101,7 @@ class Executor:
             await self._preparation.prepare(job)
             self._metrics.decode_seconds.observe(job.enter(Step.PERMIT))
             if job.plan is not None:
-                job.permit = await self._translator.admit(job.plan)
+                job.permit = await self._translator.acquire(job.plan)
             if not self._still_assigned(job.delivery):
                 return Released("partition revoked")
             return await self._follow(job, await self._claim(job))
@@ -235,8 +235,7 @@ class Executor:
             return self._reporter.ended(job, _why_ended(job))
         # Jobs that were admitted together finish together: 40 results of 512 items take 0.3 s.
         size = len(plan.items) if len(plan.items) <= FEW_ITEMS else LARGE + len(plan.items)
-        await self._slices.wait_for_slice(size)
-        return await self._slices.run(size, partial(self._reporter.finished, job, plan))
+        return await self._planning.run(size, partial(self._reporter.finished, job, plan))
 
     async def _run_in_scope(self, job: JobInFlight, plan: Plan) -> None:
         """Run in one scope for the deadline and for cancels. Raises TimeoutError for either."""

@@ -19,8 +19,8 @@ from dragoman_worker.errors import (
     PermanentEngineError,
     TransientEngineError,
 )
-from dragoman_worker.flow.permits import Permit, Permits
-from dragoman_worker.flow.planned_tokens import PlannedTokens
+from dragoman_worker.flow import Flow
+from dragoman_worker.flow.permits import Permit
 from dragoman_worker.flow.time_limit import TimeLimit
 from dragoman_worker.job.breaker import Breaker
 from dragoman_worker.job.plan import Plan, Unit
@@ -45,16 +45,15 @@ class Generator:
         self,
         *,
         engine: Engine,
-        permits: Permits,
-        planned: PlannedTokens,
+        flow: Flow,
         retry: RetryPolicy,
         attempt_timeout_s: float,
         breaker: Breaker,
         metrics: Metrics,
     ) -> None:
         self._engine = engine
-        self._permits = permits
-        self._planned = planned
+        self._permits = flow.permits
+        self._tokens = flow.planning.tokens
         self._retry = retry
         self._attempt_timeout_s = attempt_timeout_s
         self._time_limit = TimeLimit(attempt_timeout_s)
@@ -62,13 +61,13 @@ class Generator:
         self._silent_asks = math.ceil(_SILENT_S / attempt_timeout_s)
         self._metrics = metrics
 
-    async def enter(
+    async def acquire(
         self, plan: Plan, unit: Unit, *, starts_job: bool = False, again: bool = False
     ) -> Permit:
-        """Wait for a permit for the unit. Raises Draining for one that would start its job.
+        """Acquire a permit for the unit. Raises Draining for one that would start its job.
 
-        One that had a permit before, and enters `again`, is first among its job's units: others
-        may follow it.
+        One that had a permit before, and acquires one `again`, is first among its job's units:
+        others may follow it.
         """
         came = time.perf_counter()
         tokens = unit.tokens
@@ -89,15 +88,7 @@ class Generator:
         """Count the unit no longer as one that is planned and waits for a permit. Idempotent."""
         if unit.waits:
             tokens, unit.waits = unit.waits, 0
-            self._planned.leave(plan, tokens)
-
-    def release(self, permit: Permit) -> None:
-        """Release a permit that is not used. Idempotent."""
-        self._permits.release(permit)
-
-    def in_quarantine(self, plan: Plan) -> bool:
-        """Return whether the job is a suspect in a round of the quarantine."""
-        return self._permits.in_quarantine(plan.job.job_id)
+            self._tokens.leave(plan, tokens)
 
     async def generate(self, plan: Plan, unit: Unit, first: Permit | None = None) -> str:
         """Return the text of the unit, cleaned; `first` is the permit of its first attempt.
@@ -127,7 +118,7 @@ class Generator:
 
     async def _attempt(self, plan: Plan, unit: Unit, permit: Permit | None) -> str:
         if permit is None:
-            permit = await self.enter(plan, unit, again=unit.attempts > 0)
+            permit = await self.acquire(plan, unit, again=unit.attempts > 0)
         if unit.last_error is not None:
             self._metrics.retries.labels(unit.last_error.code.value).inc()
         unit.attempts += 1
@@ -182,7 +173,7 @@ class Generator:
             raise
         except TimeoutError:
             why = f"no answer within {self._attempt_timeout_s:g} s (retry.attempt_timeout_s)"
-            if self.in_quarantine(plan):
+            if self._permits.in_quarantine(plan.job.job_id):
                 # A retry would keep all other jobs out of the engine for as long again.
                 raise PermanentEngineError(f"{why}, in quarantine after crashes") from None
             raise TransientEngineError(why) from None

@@ -25,16 +25,16 @@ from dragoman_schemas.wire import (
 )
 from dragoman_worker import errors
 from dragoman_worker.errors import JobError
-from dragoman_worker.flow.permits import Draining, Permits
-from dragoman_worker.flow.planned_tokens import PlannedTokens
-from dragoman_worker.flow.slices import LARGE, Slices
+from dragoman_worker.flow import Flow
+from dragoman_worker.flow.permits import Draining
+from dragoman_worker.flow.planning import Turn
 from dragoman_worker.job.defects import as_defect
 from dragoman_worker.job.in_flight import JobInFlight, JobsInFlight
 from dragoman_worker.job.lookups import NOTHING, Known, Lookups
 from dragoman_worker.job.opening import Opening, Openings
 from dragoman_worker.job.plan import Plan
 from dragoman_worker.job.planner import Planner
-from dragoman_worker.job.translator import Translator
+from dragoman_worker.job.translator import RECALLED_AT_ONCE, Translator
 from dragoman_worker.log import logger
 from dragoman_worker.ports import Delivery
 from dragoman_worker.process.journal import Stage
@@ -57,18 +57,15 @@ class Preparation:
         planner: Planner,
         translator: Translator,
         lookups: Lookups,
-        slices: Slices,
-        planned: PlannedTokens,
-        permits: Permits,
+        flow: Flow,
         in_flight: JobsInFlight,
         openings: Openings | None = None,
     ) -> None:
         self._planner = planner
         self._translator = translator
         self._lookups = lookups
-        self._slices = slices
-        self._planned = planned
-        self._permits = permits
+        self._planning = flow.planning
+        self._permits = flow.permits
         self._in_flight = in_flight
         self._openings = openings or Openings()
 
@@ -79,18 +76,10 @@ class Preparation:
         and Draining.
         """
         opening = self._openings.of(delivery)
-        cost = _cost(delivery)
-        if not self._slices.may_run_now(cost):
-            # Outside the opening: a record that waits would count as being opened.
-            await self._slices.wait_for_slice(cost)
+        read = partial(_read, delivery, opening)
         try:
-            if cost <= LARGE and opening.enter_now(Stage.READING):
-                try:
-                    return _read(delivery, opening)
-                finally:
-                    opening.leave()
-            async with self._at(Stage.READING, opening):
-                return await self._slices.run(cost, partial(_read, delivery, opening))
+            async with self._planning.turn(_cost(delivery)) as turn:
+                return await self._journaled(Stage.READING, opening, partial(turn.run, read))
         except UnreadableRecord as error:
             opening.done()
             raise errors.InvalidJob(str(error)) from None
@@ -100,106 +89,67 @@ class Preparation:
 
         Raises Draining.
         """
-        if not self._planned.free:
-            await self._planned.wait_for_capacity(job)
         try:
-            job.prepared = await self._staged(job)
-        except InvalidRecord as error:
-            job.prepared = _DECODE_ERRORS.get(error.code, errors.InvalidJob)(str(error))
-        except JobError as error:
-            job.prepared = error
-        except Draining:
-            raise
+            await self._prepare(job)
         except BaseException as error:  # noqa: BLE001  see as_defect
-            job.prepared = as_defect(error, job_id=job.envelope.job_id)
-        finally:
-            self._planned.admit_next()
+            if job.plan is not None:
+                self._translator.dismiss(job.plan, None)
+            job.prepared = _failure(job, error)
 
-    async def _staged(self, job: JobInFlight) -> Plan | JobError:
-        cost = _cost(job.delivery)
-        plan = await self._in_stage(job, cost, partial(self._open, job, cost))
+    async def _prepare(self, job: JobInFlight) -> None:
+        opening, cost = job.opening, _cost(job.delivery)
+        async with self._planning.turn(cost, job, opens=opening) as turn:
+            work = partial(self._open, job, turn)
+            plan = await self._journaled(Stage.PLANNING, opening, work)
         if plan is None:
             known = await self._look_up(job)
-            # Others may have taken the capacity meanwhile; without this, none would take it now.
-            self._planned.admit_next()
-            await self._planned.wait_for_capacity(job)
-            plan = await self._in_stage(job, cost, partial(self._plan, job, known))
-        if isinstance(plan, Plan) and plan.remembers:
+            async with self._planning.turn(cost, job, opens=opening) as turn:
+                planning = partial(self._plan, job, known, turn)
+                plan = await self._journaled(Stage.PLANNING, opening, planning)
+        if plan.remembers:
             await self._recall(job, plan)
-        return plan
 
     async def _recall(self, job: JobInFlight, plan: Plan) -> None:
-        """Recall and plan in turns, until a request is unknown: each planning is journaled too."""
-        try:
-            while await self._translator.recall(plan):
-                size = self._planner.size(plan)
-                more = partial(self._translator.prepare_more, plan)
-                await self._in_stage(job, size, more, begins=False)
-        except BaseException:
-            self._translator.dismiss(plan, None)
-            raise
+        """Recall and plan in turns, until a request is unknown; what is known needs no capacity."""
+        while await self._translator.recall(plan):
+            async with self._planning.turn(self._planner.size(plan), opens=job.opening) as turn:
+                more = partial(self._translator.prepare, plan, turn, most=RECALLED_AT_ONCE)
+                await self._journaled(Stage.PLANNING, job.opening, more)
 
-    async def _in_stage(
-        self,
-        job: JobInFlight,
-        cost: int,
-        work: Callable[[], Awaitable[T]],
-        *,
-        begins: bool = True,
+    async def _journaled(
+        self, stage: Stage, opening: Opening, work: Callable[[], Awaitable[T]]
     ) -> T:
-        """Do `work`, journaled, once it may run; `begins` if it plans the job's first request."""
-        if not self._slices.may_run_now(cost):
-            await self._slices.wait_for_slice(cost)
-        turns = self._slices.turns
-        if turns is None or job.opening.suspect:  # a suspect waits for more than a turn
-            return await self._journaled(job.opening, work)
-        async with turns:
-            if begins and not self._planned.free:  # others planned during the wait for the turn
-                self._planned.admit_next()
-                await self._planned.wait_for_capacity(job)
-            return await self._journaled(job.opening, work)
-
-    async def _journaled(self, opening: Opening, work: Callable[[], Awaitable[T]]) -> T:
-        if opening.enter_now(Stage.PLANNING):
+        if opening.enter_now(stage):
             try:
                 return await work()
             finally:
                 opening.leave()
-        async with self._at(Stage.PLANNING, opening):
+        async with self._at(stage, opening):
             return await work()
 
-    async def _open(self, job: JobInFlight, cost: int) -> Plan | JobError | None:
+    async def _open(self, job: JobInFlight, turn: Turn) -> Plan | None:
         """Decode the job and plan it; None if something must be looked up before."""
         size = len(job.delivery.value or b"")
-        if cost <= LARGE:
-            decoded = decode_job(job.envelope, size=size)
-        else:
-            decode = partial(decode_job, job.envelope, size=size)
-            decoded = await self._slices.run(cost, decode)
-        job.decoded = decoded
-        if _is_past_deadline(decoded):
-            return errors.DeadlineExceeded("the deadline had passed")
-        if self._lookups.needed(decoded):
+        job.decoded = await turn.run(partial(decode_job, job.envelope, size=size))
+        if _is_past_deadline(job.decoded):
+            raise errors.DeadlineExceeded("the deadline had passed")
+        if self._lookups.needed(job.decoded):
             return None
-        return await self._plan(job, NOTHING)
+        return await self._plan(job, NOTHING, turn)
 
     async def _look_up(self, job: JobInFlight) -> Known:
         decoded = _decoded(job)
         return await self._lookups.of(decoded, self._planner.languages(decoded))
 
-    async def _plan(self, job: JobInFlight, known: Known) -> Plan:
-        plan = self._planner.open(
+    async def _plan(self, job: JobInFlight, known: Known, turn: Turn) -> Plan:
+        job.prepared = plan = self._planner.open(
             _decoded(job),
             priority=job.delivery.topic,
             glossary=known.glossary,
             detections=known.detections,
             approved=known.approved,
         )
-        try:
-            await self._translator.prepare(plan)
-        except BaseException:
-            self._translator.dismiss(plan, None)
-            raise
+        await self._translator.prepare(plan, turn)
         return plan
 
     @asynccontextmanager
@@ -240,6 +190,19 @@ def _read(delivery: Delivery, opening: Opening) -> JobInFlight:
         raise UnreadableRecord(f"the record cannot be read: {delivery.unreadable}")
     envelope = open_record(delivery.value)
     return JobInFlight(delivery, envelope, _replay(delivery), _document_id(envelope), opening)
+
+
+def _failure(job: JobInFlight, error: BaseException) -> JobError:
+    """Return the failure to keep. Raises Draining, and what is no failure of a job."""
+    match error:
+        case InvalidRecord():
+            return _DECODE_ERRORS.get(error.code, errors.InvalidJob)(str(error))
+        case JobError():
+            return error
+        case Draining():
+            raise error
+        case _:
+            return as_defect(error, job_id=job.envelope.job_id)
 
 
 def _decoded(job: JobInFlight) -> TranslationJob:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 
 from dragoman_worker.flow import slices
-from dragoman_worker.flow.slices import LARGE, Slices
-
-TIMEOUT_S = 30.0
+from dragoman_worker.flow.slices import Slices
 
 
 @dataclass
@@ -57,7 +54,7 @@ async def next_round() -> None:
 def pieces_until_spent(loop_slices: Slices, clocks: Clocks, each_s: float, most: int) -> int:
     """Return how many pieces of `each_s` seconds of CPU time may run in this round."""
     for number in range(most):
-        if not loop_slices.may_run_now(1):
+        if not loop_slices.may_run_now():
             return number
         clocks.work(each_s)
     return most
@@ -80,7 +77,7 @@ async def test_round_goes_on_while_only_the_clock_advances(
     loop_slices: Slices, clocks: Clocks
 ) -> None:
     for _ in range(100):
-        assert loop_slices.may_run_now(1)
+        assert loop_slices.may_run_now()
         clocks.now += 1.0
 
 
@@ -89,7 +86,7 @@ async def test_spent_round_stays_spent_without_another_reading(
 ) -> None:
     pieces_until_spent(loop_slices, clocks, each_s=0.001, most=100)
     before = clocks.cpu_reads
-    assert not any(loop_slices.may_run_now(1) for _ in range(100))
+    assert not any(loop_slices.may_run_now() for _ in range(100))
     assert clocks.cpu_reads == before
 
 
@@ -97,7 +94,7 @@ async def test_cpu_time_is_not_read_before_the_rest_of_a_round_has_passed(
     loop_slices: Slices, clocks: Clocks
 ) -> None:
     for _ in range(100):
-        assert loop_slices.may_run_now(1)
+        assert loop_slices.may_run_now()
         clocks.now += 0.001  # 100 ms in all, in which the loop's thread hardly runs
         clocks.cpu += 0.00001
     assert clocks.cpu_reads <= 1 + 100 // 9
@@ -107,36 +104,8 @@ async def test_short_rounds_share_one_reading_and_take_no_more_than_their_time(
     loop_slices: Slices, clocks: Clocks
 ) -> None:
     for _ in range(10):
-        assert loop_slices.may_run_now(1)
+        assert loop_slices.may_run_now()
         clocks.work(0.00009)
         await next_round()
     assert clocks.cpu_reads == 1
     assert pieces_until_spent(loop_slices, clocks, each_s=0.001, most=100) <= 14
-
-
-async def test_large_piece_never_runs_on_the_loop(loop_slices: Slices) -> None:
-    assert not loop_slices.may_run_now(LARGE + 1)
-
-
-async def test_with_a_tokenizer_small_requests_pass_a_large_one() -> None:
-    made, large_began, small_done = Slices(tokenises=True), threading.Event(), threading.Event()
-
-    def large() -> bool:
-        large_began.set()
-        return small_done.wait(TIMEOUT_S)
-
-    running = asyncio.create_task(made.plan(LARGE + 1, large))
-    await asyncio.to_thread(large_began.wait, TIMEOUT_S)
-    assert not made.may_plan_now(1)
-    assert await made.plan(1, threading.get_ident) != threading.get_ident()
-    small_done.set()
-    assert await running
-    made.close()
-
-
-async def test_without_a_tokenizer_small_requests_are_planned_on_the_loop(
-    loop_slices: Slices,
-) -> None:
-    assert loop_slices.may_plan_now(LARGE)
-    assert await loop_slices.plan(LARGE, threading.get_ident) == threading.get_ident()
-    assert await loop_slices.plan(LARGE + 1, threading.get_ident) != threading.get_ident()

@@ -17,6 +17,7 @@ from dragoman_worker.errors import EngineDead, PermanentEngineError, QualityFail
 from dragoman_worker.job.assessments import Rules
 from dragoman_worker.job.item_results import first_failure, item_results
 from dragoman_worker.job.plan import Plan
+from dragoman_worker.job.translator import Translator
 from support.fakes.core import Core, record
 from support.fakes.scripted_engine import Says
 from support.fakes.scripted_judge import ScriptedJudge, judging
@@ -39,11 +40,16 @@ def job(text: Any, **fields: Any) -> TranslationJob:
     return TranslationJob.model_validate(json.loads(record(text=text, **fields)))
 
 
+async def prepared(translate: Translator, plan: Plan) -> None:
+    async with translate._planning.turn(1, plan) as turn:
+        await translate.prepare(plan, turn)
+
+
 async def run(core: Core, text: Any, **fields: Any) -> Plan:
     translate = core.build()[0]
     plan = translate._planner.open(job(text, **fields))
-    await translate.prepare(plan)
-    permit = await translate.admit(plan)
+    await prepared(translate, plan)
+    permit = await translate.acquire(plan)
     try:
         await translate.run(plan, permit)
     finally:
@@ -225,8 +231,8 @@ async def test_a_cancelled_run_keeps_the_items_that_passed() -> None:
     core.engine.hold("two")
     translate = core.build()[0]
     plan = translate._planner.open(job(["one", "two"]))
-    await translate.prepare(plan)
-    permit = await translate.admit(plan)
+    await prepared(translate, plan)
+    permit = await translate.acquire(plan)
     running = asyncio.create_task(translate.run(plan, permit))
     await core.inside("two")
     running.cancel()
@@ -277,13 +283,13 @@ async def test_a_piece_of_a_remedy_that_is_cancelled_leaves_no_planned_tokens() 
     core.engine.hold("two")
     translate = core.build()[0]
     plan = translate._planner.open(job("one %s two"))
-    await translate.prepare(plan)
-    running = asyncio.create_task(translate.run(plan, await translate.admit(plan)))
+    await prepared(translate, plan)
+    running = asyncio.create_task(translate.run(plan, await translate.acquire(plan)))
     await core.inside("two")
-    assert translate._planned.held > 0
+    assert translate._planning.tokens.held > 0
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    assert translate._planned.held == 0
+    assert translate._planning.tokens.held == 0
 
 
 # --- items of several units -----------------------------------------------------------------------

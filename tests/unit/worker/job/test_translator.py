@@ -46,7 +46,7 @@ async def run(core: Core, text: Any, **fields: Any) -> Plan:
     """Plan, admit and run a job, as the executor does."""
     translate = translator(core)
     plan = translate._planner.open(job(text, **fields))
-    permit = await translate.admit(plan)
+    permit = await translate.acquire(plan)
     try:
         await translate.run(plan, permit)
     finally:
@@ -266,7 +266,7 @@ async def test_the_first_permit_is_given_back_if_nobody_used_it() -> None:
     core = Core()
     translate = translator(core)
     plan = translate._planner.open(job(["one", "two"]))
-    permit = await translate.admit(plan)
+    permit = await translate.acquire(plan)
     assert core.permits.held_items == 1
     translate.dismiss(plan, permit)
     translate.dismiss(plan, permit)

@@ -23,10 +23,8 @@ from dragoman_schemas.jobs import TranslationJob
 from dragoman_text.detection import Detection, LanguageDetector
 from dragoman_worker.engines.gpu import Gpus
 from dragoman_worker.errors import JobError
-from dragoman_worker.flow.admission import Admission, most_planned_tokens, steering
-from dragoman_worker.flow.permits import Permits
-from dragoman_worker.flow.planned_tokens import PlannedTokens
-from dragoman_worker.flow.slices import Slices
+from dragoman_worker.flow import Flow
+from dragoman_worker.flow.admission import Admission, Bounds, open_flow, steering
 from dragoman_worker.job.breaker import Breaker, no_sample
 from dragoman_worker.job.core import build_planner, build_translator
 from dragoman_worker.job.item_results import first_failure
@@ -40,7 +38,7 @@ from dragoman_worker.settings import WorkerSettings
 SAMPLE_EVERY_S: Final = 0.1
 _SURPLUS: Final = 1.1
 """Ratio of clients to permits: a planned job waits before a permit becomes free."""
-_UNBOUNDED: Final = 10**12
+_UNBOUNDED: Final = Bounds(items=10**12, tokens=10**12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +100,7 @@ class LoadGenerator:
         self._detections: dict[str, Sequence[Detection | None]] = {}
         """Languages of the items by job id, of the jobs that give none."""
         self._gpu = GpuBusy(engine.limits.devices)
-        self._slices = Slices(tokenises=settings.engine.kind != "echo")
+        self._flow: Flow | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._window = Window()
         self._metrics = Metrics(CollectorRegistry())
@@ -155,12 +153,10 @@ class LoadGenerator:
             update={"max_engine_items": drive.items or self._settings.limits.max_engine_items}
         )
         admission = Admission(limits, self._engine.limits)
-        bounds = admission.bounds
-        permits = Permits(items=bounds.items, tokens=bounds.tokens)
-        if drive.how != "continuous":
-            permits = Permits(items=_UNBOUNDED, tokens=_UNBOUNDED)
+        bounds = admission.bounds if drive.how == "continuous" else _UNBOUNDED
+        self._flow = flow = open_flow(self._settings, self._engine.limits, bounds)
         self._metrics = Metrics(CollectorRegistry())
-        self.done, translator = 0, self._translator(permits)
+        self.done, translator = 0, self._translator(flow)
         jobs = itertools.cycle(self._jobs)
         if drive.how == "static":
             works = [self._batches(translator, jobs, drive.batch)]
@@ -169,7 +165,7 @@ class LoadGenerator:
         else:
             clients = drive.clients or math.ceil(_SURPLUS * bounds.items) + 1
             works = [self._client(translator, jobs) for _ in range(clients)]
-            works.append(steering(admission, permits, self._engine))
+            works.append(steering(admission, flow.permits, self._engine))
         works.append(self._sample())
         self._tasks = [asyncio.create_task(work, name="load") for work in works]
         self.open()
@@ -203,6 +199,8 @@ class LoadGenerator:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if self._flow is not None:
+            self._flow.planning.close()
         if (forget := getattr(self._engine, "forget_prompts", None)) is not None:
             await forget()
 
@@ -235,7 +233,7 @@ class LoadGenerator:
         if plan is None:
             await asyncio.sleep(0)
             return
-        permit = await translator.admit(plan)
+        permit = await translator.acquire(plan)
         entered = time.perf_counter()
         try:
             await translator.run(plan, permit)
@@ -284,14 +282,12 @@ class LoadGenerator:
         total, count = (part or 0.0 for part in parts)
         return total, count
 
-    def _translator(self, permits: Permits) -> Translator:
+    def _translator(self, flow: Flow) -> Translator:
         return build_translator(
             self._settings,
             self._engine,
             self._planner,
-            permits=permits,
-            planned=PlannedTokens(most_planned_tokens(self._settings.limits, self._engine.limits)),
-            slices=self._slices,
+            flow=flow,
             breaker=Breaker(no_sample),
             metrics=self._metrics,
         )
