@@ -16,6 +16,7 @@ from dragoman_text.gates import ONCE
 from dragoman_text.verdicts import Candidate, Finding, Judgement
 from dragoman_worker.errors import JobError
 from dragoman_worker.flow import Flow
+from dragoman_worker.flow.concurrent import together
 from dragoman_worker.flow.permits import Permit
 from dragoman_worker.job import assessments
 from dragoman_worker.job.asking import Remedies
@@ -24,7 +25,6 @@ from dragoman_worker.job.generating import Generator
 from dragoman_worker.job.plan import Plan, PlannedItem, Unit
 from dragoman_worker.job.planner import Planner
 from dragoman_worker.job.recall import Recall
-from dragoman_worker.job.together import together
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Judge
 from dragoman_worker.quality import remedies

@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 from dragoman_schemas.jobs import Item, TranslationJob
 from dragoman_text.detection import Detection
 from dragoman_text.verdicts import Candidate
+from dragoman_worker.flow.concurrent import together
 from dragoman_worker.job.assessments import UNJUDGED, Rules
 from dragoman_worker.job.plan import certain_lang
 from dragoman_worker.job.terms import JobTerms, job_terms, occurring
-from dragoman_worker.job.together import together
 from dragoman_worker.memory.approved import lost, unfit, with_findings
 from dragoman_worker.ports import (
     ApprovedQuery,

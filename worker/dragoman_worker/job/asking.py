@@ -6,11 +6,11 @@ import asyncio
 from functools import partial
 
 from dragoman_worker.errors import JobError
+from dragoman_worker.flow.concurrent import first_failure
 from dragoman_worker.flow.planning import Planning
 from dragoman_worker.job.generating import Generator
 from dragoman_worker.job.plan import Plan, Unit
 from dragoman_worker.job.planner import Planner
-from dragoman_worker.job.together import first_failure
 from dragoman_worker.quality import remedies
 from dragoman_worker.quality.remedies import Try
 

@@ -19,12 +19,11 @@ from dragoman_worker.errors import JobError
 from dragoman_worker.flow import Flow
 from dragoman_worker.flow.permits import Draining
 from dragoman_worker.flow.slices import LARGE
-from dragoman_worker.job.defects import as_defect
 from dragoman_worker.job.in_flight import JobInFlight, JobsInFlight, Step
 from dragoman_worker.job.outages import STORE, Outages
 from dragoman_worker.job.outcome import Completed, Outcome, Rejected, Released
 from dragoman_worker.job.plan import Plan
-from dragoman_worker.job.preparation import Preparation
+from dragoman_worker.job.preparation import Preparation, as_defect
 from dragoman_worker.job.reporter import Reporter
 from dragoman_worker.job.translator import Translator
 from dragoman_worker.metrics import Metrics

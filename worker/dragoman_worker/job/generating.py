@@ -20,8 +20,8 @@ from dragoman_worker.errors import (
     TransientEngineError,
 )
 from dragoman_worker.flow import Flow
+from dragoman_worker.flow.concurrent import TimeLimit
 from dragoman_worker.flow.permits import Permit
-from dragoman_worker.flow.time_limit import TimeLimit
 from dragoman_worker.job.breaker import Breaker
 from dragoman_worker.job.plan import Plan, Unit
 from dragoman_worker.job.retry import RetryPolicy

@@ -24,23 +24,23 @@ from dragoman_schemas.wire import (
     replay_of,
 )
 from dragoman_worker import errors
-from dragoman_worker.errors import JobError
+from dragoman_worker.errors import Halt, Internal, JobError
 from dragoman_worker.flow import Flow
 from dragoman_worker.flow.permits import Draining
 from dragoman_worker.flow.planning import Turn
-from dragoman_worker.job.defects import as_defect
 from dragoman_worker.job.in_flight import JobInFlight, JobsInFlight
 from dragoman_worker.job.lookups import NOTHING, Known, Lookups
 from dragoman_worker.job.opening import Opening, Openings
 from dragoman_worker.job.plan import Plan
 from dragoman_worker.job.planner import Planner
 from dragoman_worker.job.translator import RECALLED_AT_ONCE, Translator
-from dragoman_worker.log import logger
+from dragoman_worker.log import logger, where
 from dragoman_worker.ports import Delivery
 from dragoman_worker.process.journal import Stage
 
 T = TypeVar("T")
 
+_NO_DEFECT: Final = (Halt, asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
 _POLL_CLAIMS_S: Final = 0.01
 _DECODE_ERRORS: Final = {
     kind.code: kind
@@ -190,6 +190,18 @@ def _read(delivery: Delivery, opening: Opening) -> JobInFlight:
         raise UnreadableRecord(f"the record cannot be read: {delivery.unreadable}")
     envelope = open_record(delivery.value)
     return JobInFlight(delivery, envelope, _replay(delivery), _document_id(envelope), opening)
+
+
+def as_defect(error: BaseException, **names: str) -> Internal:
+    """Return the failure of a job that met a defect of the worker, and log its traceback location.
+
+    Raises `error` again if it is no defect. BaseException, because Rust extensions panic with one.
+    The text of the error stays out of log and result: it may quote a document.
+    """
+    if isinstance(error, _NO_DEFECT):
+        raise error
+    logger().error("job_broke", where=where(error), **names)
+    return Internal(f"a defect of the worker: {where(error)}")
 
 
 def _failure(job: JobInFlight, error: BaseException) -> JobError:

@@ -1,10 +1,11 @@
-"""Turn a finished, failed, cancelled or expired job into its outcome with its result."""
+"""Turn a finished, failed, cancelled or expired job into its outcome, and that into log fields."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from typing import Any, assert_never
 
 from dragoman_schemas.jobs import DocumentRef
 from dragoman_schemas.readable import readable_items, readable_metadata
@@ -24,7 +25,7 @@ from dragoman_worker import errors
 from dragoman_worker.errors import JobError
 from dragoman_worker.job.in_flight import JobInFlight
 from dragoman_worker.job.item_results import first_failure, item_results
-from dragoman_worker.job.outcome import Completed, Outcome, Rejected
+from dragoman_worker.job.outcome import Completed, Outcome, Rejected, Released
 from dragoman_worker.job.plan import Plan
 from dragoman_worker.ports import Claim
 from dragoman_worker.prompts.plain import PLAIN
@@ -232,3 +233,33 @@ def _ms(time: str) -> int:
     if moment.tzinfo is None:
         raise ValueError("it has no offset")
     return round(moment.timestamp() * 1000)
+
+
+def fields_of(outcome: Outcome) -> dict[str, Any]:
+    """Return what the log line `job_ended` and the span of a delivery say: no text."""
+    match outcome:
+        case Completed(result):
+            return {"outcome": "completed", **_counts(result)}
+        case Rejected(failure, result):
+            fields = {"job_id": outcome.job_id} if result is None else _counts(result)
+            return {"outcome": "rejected", **fields, "code": failure.code.value}
+        case Released(reason):
+            return {"outcome": "released", "reason": reason}
+        case _:
+            assert_never(outcome)
+
+
+def _counts(result: TranslationResult) -> dict[str, Any]:
+    timing, usage = result.timing, result.usage
+    return {
+        "job_id": result.job_id,
+        "status": result.status,
+        "items": len(result.translations),
+        "attempts": result.attempts,
+        "deliveries": result.deliveries,
+        "queue_ms": timing.queue_ms,
+        "engine_ms": timing.engine_ms,
+        "total_ms": timing.total_ms,
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+    }

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from dragoman_worker.flow import Flow
+from dragoman_worker.flow.concurrent import first_failure
 from dragoman_worker.flow.permits import Draining, Permit
 from dragoman_worker.flow.planning import Turn
 from dragoman_worker.flow.slices import LARGE
@@ -14,7 +15,6 @@ from dragoman_worker.job.answering import Answers
 from dragoman_worker.job.generating import Generator
 from dragoman_worker.job.plan import Plan, Unit
 from dragoman_worker.job.planner import Planner
-from dragoman_worker.job.together import first_failure
 
 RECALLED_AT_ONCE: Final = 64
 """Units that are looked up in the memory together, once the job's first one was found there."""

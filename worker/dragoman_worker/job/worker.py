@@ -13,11 +13,11 @@ from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import EngineDead, Halt, WorkerError
 from dragoman_worker.flow.intake import Intake
 from dragoman_worker.flow.permits import Permits
-from dragoman_worker.job.ended import fields_of
 from dragoman_worker.job.executor import Executor
 from dragoman_worker.job.in_flight import JobInFlight, JobsInFlight, Step
 from dragoman_worker.job.outages import STORE, Outages
 from dragoman_worker.job.outcome import Outcome, Released
+from dragoman_worker.job.reporter import fields_of
 from dragoman_worker.job.settling import EndLost, Settler
 from dragoman_worker.log import logger, where
 from dragoman_worker.metrics import Metrics

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from dragoman_worker.flow.time_limit import TimeLimit
+from dragoman_worker.flow.concurrent import TimeLimit
 
 FAR_S = 3600.0
 """A limit that no test reaches by the real clock."""
