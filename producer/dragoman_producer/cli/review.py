@@ -118,7 +118,7 @@ def _show(
     from dragoman_producer.review.rows import StandingFolder
 
     to, only, export = given
-    standing = StandingFolder(manifest, folder, last_run=last_run)
+    standing = StandingFolder(manifest, folder, only_last_run=last_run)
     langs, verdicts = _langs(standing, to), _verdicts(only)
     if export is not None:
         if len(langs) != 1:

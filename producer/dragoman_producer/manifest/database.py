@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from dragoman_producer.manifest import sql
+from dragoman_producer.manifest.schema import NoManifest, migrate
 
 _CHUNK: Final = 2_000
 _LAZY_S: Final = 0.5
@@ -22,6 +22,13 @@ _LAZY_S: Final = 0.5
 to the log, about one per new segment: commits per 500 rows were a third of a run's CPU time."""
 _LOG_PAGES: Final = 8_000
 """Pages of the write-ahead log, 32 MB, after which they are written to the database."""
+_ADD_SEGMENT: Final = (
+    "INSERT OR IGNORE INTO segment (digest, text, context, max_chars) VALUES (?,?,?,?)"
+)
+_ADD_OCCURRENCE: Final = (
+    "INSERT INTO occurrence (file, number, part, segment, glue, place)"
+    " VALUES (?,?,?,(SELECT id FROM segment WHERE digest=?),?,?)"
+)
 
 
 class FolderBusy(Exception):
@@ -57,7 +64,7 @@ class Manifest:
             raise NoFolder(error.strerror or str(error)) from error
         try:
             return cls(_opened(path))
-        except sql.NoManifest:
+        except NoManifest:
             aside = _aside(path)
             path.replace(aside)
             for more in ("-wal", "-shm"):
@@ -105,8 +112,10 @@ class Manifest:
     def target(self, lang: str, settings: str) -> int:
         """Return the number of a target: a language and the digest of its settings."""
         with self.writing() as db:
-            db.execute(sql.ADD_TARGET, (lang, settings))
-        return self.number(sql.TARGET_ID, (lang, settings))
+            db.execute(
+                "INSERT OR IGNORE INTO target (lang, settings) VALUES (?,?)", (lang, settings)
+            )
+        return self.number("SELECT id FROM target WHERE lang=? AND settings=?", (lang, settings))
 
     def add_segments(self, file: int, rows: Iterable[tuple[Any, ...]]) -> None:
         """Add occurrences: (number, part, digest, text, context, max_chars, glue, place).
@@ -116,11 +125,11 @@ class Manifest:
         kept = list(rows)
         with self.writing(lazily=True) as db:
             db.executemany(
-                sql.ADD_SEGMENT,
+                _ADD_SEGMENT,
                 (row[2:6] for row in kept if row[2] is not None),
             )
             db.executemany(
-                sql.ADD_OCCURRENCE,
+                _ADD_OCCURRENCE,
                 ((file, *row[:3], *row[6:]) for row in kept),
             )
 
@@ -139,7 +148,7 @@ def _opened(path: Path) -> sqlite3.Connection:
         db.execute("PRAGMA temp_store=FILE")
         with db:
             db.execute("BEGIN IMMEDIATE")
-            sql.migrate(db)
+            migrate(db)
     except BaseException as error:
         db.close()
         if isinstance(error, sqlite3.DatabaseError):
@@ -156,7 +165,7 @@ def _told(error: sqlite3.DatabaseError) -> Exception:
     if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
         return NoSpace("the manifest cannot be written: the disk is full, read-only or fails")
     if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):
-        return sql.NoManifest()
+        return NoManifest()
     return OSError(errno.EIO, f"it cannot be opened: {error}", "manifest.db")
 
 

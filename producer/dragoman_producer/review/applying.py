@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from dragoman_documents.inline_codes import same_tags
-from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
+from dragoman_producer.manifest.edits import agree, put_edits
 from dragoman_producer.review.edits import BadEdits, Edit, Edits
 from dragoman_producer.review.page import digest
 from dragoman_producer.review.rows import Output, StandingFolder, StoredText
-from dragoman_producer.runs.edits_kept import agree
 from dragoman_producer.runs.events import DocumentEnded, Event
 from dragoman_producer.runs.extracting import Children
 from dragoman_producer.runs.planning import Target
@@ -100,8 +99,7 @@ class Applying:
         changed: set[tuple[int, int]] = set()
         for document, wanted in by_document.items():
             changed |= self._store(lang, document, wanted)
-        with self._manifest.writing() as db:
-            agree(db, lang, self._id)
+        agree(self._manifest, lang, self._id)
         await self._write(lang, set(self._standing.holding(lang, changed)), children)
 
     def _store(self, lang: str, document: str, edits: Sequence[Edit]) -> set[tuple[int, int]]:
@@ -112,7 +110,7 @@ class Applying:
             for each in self._standing.stored(lang, document)
             if each.row.segment in indices
         }
-        changed: dict[tuple[int, int], tuple[Any, ...]] = {}
+        changed: dict[tuple[int, int], tuple[int, int, str]] = {}
         for given in edits:
             stored = held.get(given.segment)
             if stored is None:
@@ -120,12 +118,8 @@ class Applying:
             edit = _fitted(given, stored)
             if self._is_applied(edit, stored, lang):
                 key = (stored.target, stored.segment)
-                changed[key] = (*key, edit.text, sql.EDITED, self._id)
-        with self._manifest.writing() as db:
-            db.executemany(
-                sql.PUT_EDIT,
-                changed.values(),
-            )
+                changed[key] = (*key, edit.text)
+        put_edits(self._manifest, self._id, changed.values())
         return set(changed)
 
     def _is_applied(self, edit: Edit, stored: StoredText, lang: str) -> bool:

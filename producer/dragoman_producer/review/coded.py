@@ -10,7 +10,7 @@ from typing import Any
 
 from dragoman_documents.codec import InlineCode
 from dragoman_documents.inline_codes import plain
-from dragoman_producer.manifest import sql
+from dragoman_producer.manifest.files import FileRows
 from dragoman_producer.review.page import ReviewRow, Verdict
 from dragoman_producer.review.rows import StandingFolder, StoredText
 from dragoman_producer.runs.extracting import Children, MissingParser
@@ -59,6 +59,6 @@ async def _with_codes(
 
 
 def _question(standing: StandingFolder, lang: str, text: StoredText) -> dict[str, Any]:
-    source, form, site, sha256 = standing.manifest.one(sql.FILE_ORIGIN, (text.file,))
+    _, source, form, site, sha256, _ = FileRows(standing.manifest, text.run).find(text.file)
     asked = question(standing.request_of(text.run), Path(loaded(source)), form, site, lang)
     return {**asked, "sha256": sha256}

@@ -9,8 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
+from dragoman_producer.manifest.runs import RunRows, last_run
+from dragoman_producer.manifest.schema import EDITED
+from dragoman_producer.manifest.standing import StandingOutputs, standing_segments
 from dragoman_producer.review.page import Origin, ReviewRow, RowFinding, Verdict
 from dragoman_producer.review.reasons import REASONS
 from dragoman_producer.runs.paths import shown
@@ -54,52 +56,42 @@ class StoredText:
 class StandingFolder:
     """What stands in a folder, whichever run wrote it; `id` and `request` are of the last run."""
 
-    def __init__(self, manifest: Manifest, out: Path, *, last_run: bool = False) -> None:
-        """Read what the last run was; with `last_run`, show only its documents. Raises NoRun."""
+    def __init__(self, manifest: Manifest, out: Path, *, only_last_run: bool = False) -> None:
+        """Read what the last run was; `only_last_run` shows its documents alone. Raises NoRun."""
         self.manifest = manifest
         self._out = out
-        found = manifest.one(sql.LAST_RUN)
-        if found is None:
+        last = last_run(manifest)
+        options = None if last is None else RunRows(manifest, last).options()
+        if last is None or options is None:
             raise NoRun(f"no run of `dragoman translate --out {out}` has ended; run it to its end")
-        self.id: str = found[0]
-        self.request: RunRequest = to_write_again(out, json.loads(found[1]))
-        self._only = self.id if last_run else None
+        self.id = last
+        self.request: RunRequest = to_write_again(out, json.loads(options))
+        self._stored = StandingOutputs(manifest, last if only_last_run else None)
 
     def request_of(self, run: str) -> RunRequest:
         """Return the request of a run; of the last one if its own was not recorded."""
-        found = self.manifest.one(sql.RUN_OPTIONS, (run,))
-        return self.request if found is None else to_write_again(self._out, json.loads(found[0]))
+        options = RunRows(self.manifest, run).options()
+        return self.request if options is None else to_write_again(self._out, json.loads(options))
 
     @cached_property
     def langs(self) -> list[str]:
         """Languages of the documents, sorted."""
-        rows = self.manifest.rows(
-            sql.OUTPUT_LANGS,
-            (self._only, self._only),
-        )
-        return [lang for (lang,) in rows]
+        return self._stored.langs()
 
     @cached_property
     def targets(self) -> list[Target]:
         """Targets of the last run, by language."""
-        rows = self.manifest.rows(
-            sql.OUTPUT_TARGETS,
-            (self.id,),
-        )
-        return [Target(*row) for row in rows]
+        return [Target(*row) for row in RunRows(self.manifest, self.id).targets()]
 
     def settings(self, run: str) -> str | None:
         """Return the digest of what changed the translations of a run; None if none has this id."""
-        found = self.manifest.one(sql.RUN_OPTIONS, (run,))
-        return None if found is None else str(json.loads(found[0]).get("settings"))
+        options = RunRows(self.manifest, run).options()
+        return None if options is None else str(json.loads(options).get("settings"))
 
     def count(self, lang: str, verdicts: Collection[Verdict]) -> int:
         """Return the number of rows of `rows`."""
         if set(verdicts) >= set(get_args(Verdict)):
-            return self.manifest.number(
-                sql.COUNT_STANDING,
-                (lang, self._only, self._only),
-            )
+            return self._stored.count(lang)
         return sum(1 for _ in self.rows(lang, verdicts))
 
     def rows(self, lang: str, verdicts: Collection[Verdict]) -> Iterator[ReviewRow]:
@@ -109,10 +101,8 @@ class StandingFolder:
     def stored(self, lang: str, document: str | None = None) -> Iterator[StoredText]:
         """Yield all texts of a language, or those of the document that is shown as this path."""
         files = self._files.get(document, []) if document is not None else None
-        values = (lang, self._only, self._only, *(files or ()))
-        statement = sql.standing_texts(None if files is None else len(files))
         document_of, index, issues = (-1, -1), 0, dict[int, list[RowFinding]]()
-        for found in self.manifest.rows(statement, values):
+        for found in self._stored.texts(lang, files):
             file, target = found[1], found[13]
             if (file, target) != document_of:
                 document_of, index, issues = (file, target), 0, self._issues(file, target)
@@ -122,27 +112,20 @@ class StandingFolder:
 
     def holding(self, lang: str, segments: Collection[tuple[int, int]]) -> Iterator[Output]:
         """Yield the documents that hold one of these pairs of a target and a segment."""
-        rows = self.manifest.rows(
-            sql.STANDING_SEGMENTS,
-            (lang, None, None),
-        )
+        rows = standing_segments(self.manifest, lang)
         return (Output(*row[:3]) for row in rows if (row[1], row[3]) in segments)
 
     @cached_property
     def _files(self) -> dict[str, list[int]]:
         """Files by the paths that pages show."""
         found: dict[str, list[int]] = {}
-        rows = self.manifest.rows(sql.FILE_PATHS)
-        for number, path in rows:
+        for number, path in self._stored.files():
             found.setdefault(shown(path), []).append(number)
         return found
 
     def _issues(self, file: int, target: int) -> dict[int, list[RowFinding]]:
         found: dict[int, list[RowFinding]] = {}
-        for number, code, detail in self.manifest.rows(
-            sql.ISSUES_OF_SEGMENTS,
-            (file, target),
-        ):
+        for number, code, detail in self._stored.issues(file, target):
             finding = RowFinding(code, REASONS.get(code, detail or ""))
             if finding not in (known := found.setdefault(number, [])):
                 known.append(finding)
@@ -156,7 +139,7 @@ class StandingFolder:
         if altered and verdict == "ok":
             verdict = "warn"
         origin: Origin = "new" if run == self.id else "reused"
-        if code == sql.EDITED:
+        if code == EDITED:
             origin = "edited"
         elif cached:
             origin = "memory"

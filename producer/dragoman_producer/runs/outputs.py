@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
+from dragoman_producer.manifest.outputs import WrittenFiles
 from dragoman_producer.runs.paths import sha256_of, shown, stored
 from dragoman_producer.runs.refusals import NO_SPACE, DocumentRefused, is_full
 from dragoman_producer.runs.request import RunRequest
@@ -20,12 +20,11 @@ class Outputs:
 
     def __init__(self, request: RunRequest, manifest: Manifest) -> None:
         self._request = request
-        self._manifest = manifest
+        self._written = WrittenFiles(manifest)
 
     def wrote(self, path: str) -> bool:
         """Return whether a run wrote a path in the folder of outputs, whatever it holds now."""
-        row = (stored(path),)
-        return self._manifest.one(sql.WAS_WRITTEN, row) is not None
+        return self._written.has(stored(path))
 
     def check(self, output: Path, source: Path) -> None:
         """Make the folder of an output that can be there. Raises Refused and OSError."""
@@ -47,10 +46,8 @@ class Outputs:
 
     def recover(self, report: Path) -> None:
         """Take the outputs of a report as ours if the manifest knows of none: it was lost."""
-        if self._manifest.one(sql.WRITTEN_PATHS) is not None:
-            return
-        with self._manifest.writing() as db:
-            db.executemany(sql.ADD_WRITTEN, _reported(report))
+        if not self._written.any():
+            self._written.add(_reported(report))
 
     def publish(self, temporary: Path, output: Path, sha256: str | None) -> bool:
         """Put a file with this digest in the place of an output, unless its bytes are there.
@@ -63,12 +60,10 @@ class Outputs:
         if there != sha256 and (why := self.collision(output)) is not None:
             raise why
         row = (self._name(output), sha256)
-        with self._manifest.writing() as db:
-            db.execute(sql.ADD_WRITTEN, row)
+        self._written.add([row])
         if there != sha256:
             temporary.replace(output)
-        with self._manifest.writing(lazily=True) as db:
-            db.execute(sql.DROP_OTHERS_WRITTEN, row)
+        self._written.keep_only(*row)
         return there != sha256
 
     def remember(self, path: Path) -> None:
@@ -76,9 +71,7 @@ class Outputs:
         real, out = path.resolve(), self._request.out.resolve()
         if not real.is_relative_to(out):
             return
-        with self._manifest.writing() as db:
-            row = (stored(str(real.relative_to(out))), sha256_of(real))
-            db.execute(sql.ADD_WRITTEN, row)
+        self._written.add([(stored(str(real.relative_to(out))), sha256_of(real))])
 
     def is_kept(self, output: Path, sha256: str) -> bool:
         """Return whether an output with this digest may stay: it is there, as it was or edited.
@@ -99,8 +92,7 @@ class Outputs:
 
     def _is_ours(self, output: Path, sha256: str | None) -> bool:
         """Return whether a run wrote what an output holds."""
-        row = (self._name(output), sha256)
-        return self._manifest.one(sql.WAS_WRITTEN_SO, row) is not None
+        return self._written.holds(self._name(output), sha256)
 
     def _name(self, output: Path) -> str | bytes:
         return stored(str(output.relative_to(self._request.out)))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from dragoman_documents import registry
 from dragoman_documents.codec import Options
-from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
+from dragoman_producer.manifest.files import FileRows, NewFile
 from dragoman_producer.runs.batching import Glossary, cut_context, parts
 from dragoman_producer.runs.child_wire import options_fields
 from dragoman_producer.runs.configuration import CONFIGURATION, keys_of
@@ -42,6 +42,10 @@ class FileReader:
     stopped: Callable[[], bool] = lambda: False
     files: int = 0
     segments: int = 0
+    _stored: FileRows = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._stored = FileRows(self.manifest, self.run)
 
     async def read_all(self, selection: Selection) -> None:
         """Read every file, as many at once as there are children.
@@ -95,7 +99,7 @@ class FileReader:
 
     def _is_known(self, found: FoundFile) -> bool:
         """Return whether the file was read before with these options; if so, mark it as read."""
-        rows = list(self.manifest.rows(sql.FILE_READINGS, (stored(found.path),)))
+        rows = self._stored.readings(stored(found.path))
         langs = {row[1] for row in rows}
         if not rows or not ("" in langs or langs >= set(self.request.to)):
             return False
@@ -105,18 +109,13 @@ class FileReader:
             return False
         if sha256_of(found.source) != rows[0][2]:
             return False
-        with self.manifest.writing(lazily=True) as db:
-            source = stored(str(found.source.absolute()))
-            db.executemany(
-                sql.FILE_IS_OF_RUN,
-                ((self.run, source, row[0]) for row in rows),
-            )
+        self._stored.take_over((row[0] for row in rows), stored(str(found.source.absolute())))
         return True
 
     def _known_reason(self, found: FoundFile) -> DocumentRefused | None:
-        row = self.manifest.one(sql.FILE_OUTCOME, (stored(found.path),))
-        self.segments += row[1] or 0
-        return None if row[0] is None else DocumentRefused(row[0], row[2])
+        reason, segments, detail = self._stored.outcome(stored(found.path))
+        self.segments += segments or 0
+        return None if reason is None else DocumentRefused(reason, detail or "")
 
     def _reading(self, found: FoundFile, lang: str) -> str:
         source_lang = self.request.translation.source_lang  # by which an encoding is recognised
@@ -125,29 +124,13 @@ class FileReader:
         return self.request.reading.digest(found.format, lang, source_lang, terms, *site)
 
     def _refuse(self, found: FoundFile, lang: str, refused: DocumentRefused) -> None:
-        with self.manifest.writing(lazily=True) as db:
-            file = self._new_file(db, found, lang)
-            db.execute(
-                sql.REFUSE_FILE,
-                (refused.reason, refused.detail, file),
-            )
-
-    def _new_file(self, db: Any, found: FoundFile, lang: str) -> int:
-        """Begin a file anew."""
-        path, source = stored(found.path), stored(str(found.source.absolute()))
-        sql.forget_files(db, sql.SAME_READING, (path, lang))
-        made = db.execute(
-            sql.ADD_FILE,
-            (path, lang, source, found.format, _codec_version(found), found.site, self.run),
-        )
-        return int(made.lastrowid)
+        self._stored.refuse(_new_file(found, lang), refused.reason, refused.detail)
 
     async def _read(
         self, found: FoundFile, target: str, lang: str
     ) -> tuple[bool, DocumentRefused | None]:
         """Read a file for one target language; return whether its segments depend on that."""
-        with self.manifest.writing(lazily=True) as db:
-            file = self._new_file(db, found, lang)
+        file = self._stored.begin(_new_file(found, lang))
         rows = _Rows(self, file)
         try:
             known = await self.children.read(self._question(found, target), rows.add)
@@ -156,19 +139,10 @@ class FileReader:
             return False, refused
         self.segments += known["segments"]
         reading_lang = target if known["by_language"] else ""
-        with self.manifest.writing(lazily=True) as db:
-            others = (stored(found.path), file, reading_lang, reading_lang)
-            sql.forget_files(db, sql.OTHER_READINGS, others)
-            unmatched = json.dumps(known["unmatched"]) if known["unmatched"] else None
-            found_in = (known["sha256"], known["encoding"], known["segments"], unmatched)
-            db.execute(
-                sql.END_FILE,
-                (reading_lang, self._reading(found, reading_lang), *found_in, file),
-            )
-            db.executemany(
-                sql.ADD_REMARK,
-                ((file, *each) for each in known["remarks"]),
-            )
+        unmatched = json.dumps(known["unmatched"]) if known["unmatched"] else None
+        found_in = (known["sha256"], known["encoding"], known["segments"], unmatched)
+        reading = (reading_lang, self._reading(found, reading_lang), *found_in)
+        self._stored.end(file, stored(found.path), reading, known["remarks"])
         return known["by_language"], None
 
     def _question(self, found: FoundFile, target: str) -> dict[str, Any]:
@@ -196,6 +170,11 @@ def question(
         "path": str(source.absolute()), "format": format_name, "options": options_fields(options),
         "named": bool(reading.columns or reading.fields or reading.keys),
     }  # fmt: skip
+
+
+def _new_file(found: FoundFile, lang: str) -> NewFile:
+    path, source = stored(found.path), stored(str(found.source.absolute()))
+    return NewFile(path, lang, source, found.format, _codec_version(found), found.site)
 
 
 def _codec_version(found: FoundFile) -> int:

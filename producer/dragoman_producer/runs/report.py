@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from dragoman_connections.terminal import safe_json
-from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
+from dragoman_producer.manifest.runs import RunRows
 from dragoman_producer.runs.events import SiteFound
 from dragoman_producer.runs.links import Links
 from dragoman_producer.runs.paths import shown
@@ -29,20 +29,16 @@ class RunReport:
 
     def __init__(self, request: RunRequest, manifest: Manifest, run: str) -> None:
         self._request = request
-        self._manifest = manifest
+        self._stored = RunRows(manifest, run)
         self._run = run
         self._began = time.time()
 
     def exit_status(self) -> int:
         """Return 0 if all is done, 1 if nothing is, 3 if some segment or document is not."""
-        statuses = dict(self._manifest.rows(sql.COUNT_STATUSES, (self._run,)))
-        refused = self._manifest.number(
-            sql.COUNT_REFUSED,
-            (self._run,),
-        )
-        kept = self._manifest.number(sql.COUNT_KEPT, (self._run, POORER))
+        statuses = self._stored.statuses()
+        kept = self._stored.count_outputs(POORER)
         good = kept + sum(statuses.get(name, 0) for name in ("done", "unchanged"))
-        bad = statuses.get("failed", 0) + refused
+        bad = statuses.get("failed", 0) + self._stored.count_refused()
         if bad or statuses.get("partial"):
             return 3 if good or statuses.get("partial") else 1
         return 0 if good else 1
@@ -77,23 +73,17 @@ class RunReport:
         }
 
     def _of_target(self, target: Target) -> dict[str, int]:
-        row = self._manifest.one(sql.sums_of(COUNTS), (self._run, target.number))
-        unique = self._manifest.one(
-            sql.COUNT_NEW,
-            (target.number, self._run),
-        )
+        row = self._stored.sums(target.number, COUNTS)
+        new, memory = self._stored.unique(target.number)
         names = ("documents", "written", *COUNTS)
         counts = {name: int(value or 0) for name, value in zip(names, row, strict=True)}
-        repeats = counts["new"] + counts["memory"] - int(unique[0] or 0) - int(unique[1] or 0)
-        new, memory = int(unique[0] or 0), int(unique[1] or 0)
+        repeats = counts["new"] + counts["memory"] - new - memory
         return counts | {"new": new, "memory": memory, "reused": counts["reused"] + max(0, repeats)}
 
     def record(self, segments: int, seconds: float) -> None:
         """Record the run as it is now: also outputs of one that is killed can be reviewed."""
         options = json.dumps(self._request.writing_options())
-        row = (self._run, time.time() - seconds, segments, seconds, options)
-        with self._manifest.writing() as db:
-            db.execute(sql.PUT_RUN, row)
+        self._stored.put(time.time() - seconds, segments, seconds, options)
 
     def write(self, totals: dict[str, Any]) -> Path:
         """Write the report whole, document by document. Raises OSError that names it."""
@@ -118,11 +108,7 @@ class RunReport:
             comma = ",\n  "
 
     def _documents(self) -> Iterator[dict[str, Any]]:
-        refused = self._manifest.rows(
-            sql.REFUSED_FILES,
-            (self._run,),
-        )
-        for path, format_name, site, reason, detail, skipped in refused:
+        for path, format_name, site, reason, detail, skipped in self._stored.refused():
             status = "skipped" if skipped else "failed"
             yield {
                 "path": shown(path), "target_lang": None, "format": format_name, "site": site,
@@ -131,12 +117,7 @@ class RunReport:
                 "sha256": None, "counts": dict.fromkeys(COUNTS, 0), "output_encoding": None,
                 "issues": [],
             }  # fmt: skip
-        rows = self._manifest.rows(
-            sql.DOCUMENTS,
-            (self._run,),
-        )
-        for row in rows:
-            yield self._document(row)
+        yield from map(self._document, self._stored.documents())
 
     def _document(self, row: Any) -> dict[str, Any]:
         file, target, path, lang, *rest = row
@@ -153,9 +134,8 @@ class RunReport:
                 "segment": None if number < 0 else number + 1, "place": place, "code": code,
                 "detail": why, "kind": kind, "count": count,
             }
-            for number, place, code, why, kind, count in self._manifest.rows(
-                sql.ISSUES_OF_DOCUMENT,
-                (file, target),
+            for number, place, code, why, kind, count in self._stored.issues(
+                file, target
             )
         ]  # fmt: skip
         codes = {issue["code"] for issue in issues}

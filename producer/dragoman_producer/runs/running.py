@@ -18,8 +18,8 @@ from dragoman_producer.errors import (
     Unreachable,
 )
 from dragoman_producer.handle import JobHandle
-from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest, NoSpace
+from dragoman_producer.manifest.jobs import JobRows
 from dragoman_producer.runs.events import Event, Progressed, Waiting
 from dragoman_producer.runs.planning import PlannedJob, RunPlanner
 from dragoman_producer.watch import Quiet
@@ -64,7 +64,7 @@ class Runner:
         patience_s: float = PATIENCE_S,
     ) -> None:
         self._client = client
-        self._manifest = manifest
+        self._jobs = JobRows(manifest, run)
         self._planner = planner
         self._run = run
         self._emit = emit
@@ -279,9 +279,7 @@ class Runner:
     def _store(self) -> None:
         rows, self._rows = self._rows, []
         ended, self._ended = self._ended, []
-        with self._manifest.writing() as db:
-            db.executemany(sql.PUT_TRANSLATION, rows)
-            db.executemany(sql.END_JOB, ended)
+        self._jobs.end(rows, ended)
         self.stored.set()
         self._emit(Progressed(self.segments, self.tokens))
 

@@ -16,10 +16,10 @@ from typing import Final
 from dragoman_documents.markup.anchors.settings import AnchorSettings
 from dragoman_documents.recognition import SITED, format_of
 from dragoman_documents.site_recognition import Recognized, Sites
+from dragoman_producer.manifest.outputs import written_paths
 from dragoman_producer.runs.configuration import CONFIGURATION, is_configuration
 from dragoman_producer.runs.events import SiteFound
-from dragoman_producer.runs.other_runs import outputs_in
-from dragoman_producer.runs.paths import shown
+from dragoman_producer.runs.paths import loaded, shown
 from dragoman_producer.runs.request import RunRequest
 
 STATE_FOLDER: Final = ".dragoman"
@@ -154,7 +154,7 @@ class Selection:
         """Return the outputs of other runs in a folder and in those above it."""
         if _real(folder) == self._out:  # judged by `_is_ours`
             return others
-        wrote = outputs_in(folder / STATE_FOLDER / MANIFEST)
+        wrote = frozenset(map(loaded, written_paths(folder / STATE_FOLDER / MANIFEST)))
         return {**others, folder: wrote | {REPORT}} if wrote else others
 
     def _is_ours(self, root: Path, path: Path) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from dragoman_connections.terminal import counted
-from dragoman_producer.manifest.sql import EDITED
+from dragoman_producer.manifest.schema import EDITED
 from dragoman_producer.runs.child_wire import Text
 from dragoman_schemas.languages import language_name
 

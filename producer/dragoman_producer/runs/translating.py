@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from dragoman_producer.errors import DragomanError
-from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
+from dragoman_producer.manifest.files import FileRows
+from dragoman_producer.manifest.jobs import JobRows
+from dragoman_producer.manifest.runs import RunRows, seconds_for, target_langs
 from dragoman_producer.runs.batching import Glossary
 from dragoman_producer.runs.chosen import ReadDocument, in_no_document
 from dragoman_producer.runs.events import Event, Finished, Noted, Planned
@@ -110,8 +112,11 @@ class _Run:
         self._stop = stop
         self._id = secrets.token_hex(4)
         Outputs(request, manifest).recover(request.out / REPORT)
-        langs = [lang for (lang,) in manifest.rows(sql.TARGET_LANGS)]
-        self._selection = Selection(request, langs, Outputs(request, manifest).wrote)
+        self._files = FileRows(manifest, self._id)
+        self._stored_jobs = JobRows(manifest, self._id)
+        self._selection = Selection(
+            request, target_langs(manifest), Outputs(request, manifest).wrote
+        )
         self._reader = FileReader(
             request, manifest, children, glossary, self._id, self._emit, stop.asked.is_set
         )
@@ -166,12 +171,11 @@ class _Run:
         reading = self._request.reading
         if not (reading.columns or reading.fields or reading.keys) or self._stop.asked.is_set():
             return
-        rows = self._manifest.rows(sql.READINGS, (self._id,))
         found = (
             ReadDocument(
                 shown(path), name, segments, refused, json.loads(chosen) if chosen else None
             )
-            for path, name, segments, refused, chosen in rows
+            for path, name, segments, refused, chosen in self._files.read()
         )
         if (why := in_no_document(found, reading)) is not None:
             raise NothingNamed(why)
@@ -231,7 +235,7 @@ class _Run:
             sum(need.unique for need in needs),
             missing,
             sum(need.characters for need in needs),
-            self._seconds_for(missing) if self._request.dry_run else None,
+            seconds_for(self._manifest, missing) if self._request.dry_run else None,
             self._selection.sites(),
         )
         self._emit(planned)
@@ -251,11 +255,6 @@ class _Run:
             return self._planner.need(target)
         return need
 
-    def _seconds_for(self, missing: int) -> float | None:
-        """Return the seconds for segments at the rate of all earlier runs; None without any."""
-        segments, seconds = self._manifest.one(sql.RATE)
-        return missing * seconds / segments if segments else None
-
     async def _follow(self, along: dict[int, WritesAlong]) -> None:
         """Write documents while others are translated."""
         while not self._translated:
@@ -274,31 +273,29 @@ class _Run:
         if not (self._request.cancel and self._stop.asked.is_set()):
             return
         for target in self._planner.targets:
-            rows = self._manifest.rows(sql.OPEN_DOCUMENTS, (target.number,))
-            for (document,) in list(rows):
+            for document in self._stored_jobs.open_documents(target.number):
                 try:
                     await self._client.cancel(document_id=document)
                 except DragomanError as error:
                     self._not_cancelled = str(error)
                     return
-                with self._manifest.writing() as db:
-                    db.execute(sql.END_JOBS_OF_DOCUMENT, (document,))
+                self._stored_jobs.end_document(document)
 
     async def _check_links(self) -> None:
         """Follow the links to headings of all outputs of this run."""
         if self._stop.asked.is_set():
             return
         pairs = PagePairs(self._request)
-        paths = [loaded(path) for (path,) in self._manifest.rows(sql.LINKED_PATHS, (self._id,))]
+        paths = [loaded(path) for path in self._files.linked()]
+        stored = RunRows(self._manifest, self._id)
         for target in self._planner.targets:
-            rows = self._manifest.rows(sql.LINKED_DOCUMENTS, (self._id, target.number))
             made = (
                 pairs.of(
                     FoundFile(Path(loaded(source)), loaded(path), form, site),
                     Path(loaded(output)),
                     target.lang,
                 )
-                for path, source, form, site, output in rows
+                for path, source, form, site, output in stored.linked(target.number)
             )
             found = [each for each in made if each is not None]
             self._links.add(await LinkCheck(self._children, found, paths).check())
@@ -306,7 +303,7 @@ class _Run:
     def _copy_others(self) -> None:
         if not self._request.copy_others:
             return
-        for path, source in list(self._manifest.rows(sql.FILES_UNREAD, (self._id,))):
+        for path, source in self._files.unread():
             for target in self._planner.targets:
                 self._writer.copy(Path(loaded(source)), loaded(path), target.lang)
 

@@ -15,8 +15,9 @@ from dragoman_documents.codec import LEFT
 from dragoman_documents.markup.anchors.settings import AnchorSettings
 from dragoman_documents.markup.sites import Anchors
 from dragoman_documents.site_recognition import Sites
-from dragoman_producer.manifest import sql
 from dragoman_producer.manifest.database import Manifest
+from dragoman_producer.manifest.files import FileRows
+from dragoman_producer.manifest.outputs import OutputRows
 from dragoman_producer.runs.child_wire import Text
 from dragoman_producer.runs.events import DocumentEnded, Event, Status
 from dragoman_producer.runs.extracting import INTERRUPTED, Children
@@ -27,7 +28,6 @@ from dragoman_producer.runs.reading import question
 from dragoman_producer.runs.refusals import CHANGED, DocumentRefused
 from dragoman_producer.runs.request import RunRequest
 from dragoman_producer.runs.selecting import STATE_FOLDER, output_of
-from dragoman_producer.runs.standing import Standing
 from dragoman_producer.runs.tally import Tally
 
 ENCODING: Final = "encoding"
@@ -67,12 +67,12 @@ class DocumentWriter:
         emit: Callable[[Event], None],
     ) -> None:
         self._request = request
-        self._manifest = manifest
+        self._files = FileRows(manifest, run)
+        self._rows = OutputRows(manifest, run)
         self._children = children
         self._run = run
         self._emit = emit
         self._outputs = Outputs(request, manifest)
-        self._standing = Standing(manifest)
         self._sites = Sites(request.reading.site)
         self._anchors = AnchorSettings(request.anchors)
         self.changed: dict[str, Document] = {}
@@ -87,24 +87,16 @@ class DocumentWriter:
 
         Not the documents: those of 100,000 files would take 100 MB per language.
         """
-        rows = self._manifest.rows(
-            sql.FILES_OF_TARGET,
-            (self._run, target.lang, target.number),
-        )
-        return [file for (file,) in rows]
+        return self._files.of_target(target.number, target.lang)
 
     def document(self, file: int, target: Target) -> Document:
         """Return a file of the manifest in a target language."""
-        row = self._manifest.one(sql.FILE, (file,))
+        row = self._files.find(file)
         return Document(file, target, loaded(row[0]), Path(loaded(row[1])), *row[2:])
 
     def unsettled(self, file: int, target: Target, first: int = 0) -> int | None:
         """Return the first segment from `first` on that may still get a translation, or None."""
-        row = self._manifest.one(
-            sql.FIRST_UNSETTLED,
-            (target.number, file, first),
-        )
-        return None if row is None else int(row[0])
+        return self._files.unsettled(file, target.number, first)
 
     async def write(self, document: Document) -> None:
         """Write one settled document, unless it is there as it would be."""
@@ -129,9 +121,7 @@ class DocumentWriter:
         if self._request.overwrite:
             return refused
         is_anew = self._request.translation.memory == "refresh"
-        number = target.number
-        given = (self._run, target.lang, number, number, is_anew)
-        for (file,) in list(self._manifest.rows(sql.FILES_MISSING, given)):
+        for file in self._files.lacking(target.number, target.lang, is_anew=is_anew):
             document = self.document(file, target)
             output = output_of(self._request, document.path, target.lang)
             if (why := self._outputs.collision(output)) is not None:
@@ -202,7 +192,9 @@ class DocumentWriter:
         """Return why an output must not take the place of the one that stands there."""
         if self._request.replace_poorer:
             return None
-        lost = self._standing.lost(document.file, output, tally.in_source)
+        lost = 0
+        if tally.in_source and os.path.lexists(output):
+            lost = self._rows.lost(document.file, stored(str(output)), tally.in_source)
         what = f"{counted(lost, 'text')} translated in it would go back to the source language"
         detail = f"{what}, such as {tally.where_and_why()}; --replace-poorer replaces it"
         return DocumentRefused(POORER, detail) if lost else None
@@ -210,8 +202,7 @@ class DocumentWriter:
     def _texts(self, document: Document, tally: Tally) -> Iterator[Text]:
         """Yield the text of each segment of a document, None for one without."""
         number, rows = 0, list[Any]()
-        key = (document.target.number, document.file)
-        for row in self._manifest.rows(sql.TRANSLATED_OCCURRENCES, key):
+        for row in self._files.texts(document.file, document.target.number):
             if row[0] != number:
                 yield tally.add(number, rows)
                 number, rows = row[0], []
@@ -222,8 +213,8 @@ class DocumentWriter:
     def _unfit(self, document: Document, tally: Tally, numbers: list[int], name: str) -> None:
         """Count segments whose translation the document cannot hold as it came."""
         for number in numbers:
-            row = self._manifest.one(sql.PLACE, (document.file, number))
-            tally.issues.append((number, row[0], _CODES[name], None))
+            place = self._files.place(document.file, number)
+            tally.issues.append((number, place, _CODES[name], None))
             if name == "general":
                 tally.replace_source(number)
             else:
@@ -231,10 +222,7 @@ class DocumentWriter:
 
     def _is_current(self, document: Document, output: Path) -> bool:
         """Return whether the output is there and of these translations; record that."""
-        row = self._manifest.one(
-            sql.OUTPUT,
-            (document.file, document.target.number),
-        )
+        row = self._rows.find(document.file, document.target.number)
         if row is None or row[1] != self._origin(document) or row[2] == "failed":
             return False
         if loaded(row[4]) != str(output):
@@ -248,9 +236,8 @@ class DocumentWriter:
         reason = NOTHING_TRANSLATED if left else "no_target_change"
         detail = left or row[5]
         status: Status = "partial" if counts["source"] or left else "unchanged"
-        kept = (status, reason, detail, json.dumps(counts), self._run)
-        with self._manifest.writing(lazily=True) as db:
-            db.execute(sql.KEEP_OUTPUT, (*kept, document.file, document.target.number))
+        kept = (status, reason, detail, json.dumps(counts))
+        self._rows.keep(document.file, document.target.number, kept)
         self._ended(document, output, status, reason, detail, is_new=False)
         return True
 
@@ -259,10 +246,9 @@ class DocumentWriter:
 
         Texts that cannot be sent are segments as well; so are those that are translated already.
         """
-        kinds = dict(self._manifest.rows(sql.REMARK_KINDS, (document.file,)))
+        kinds = self._files.remarks(document.file)
         left = [f"{kind} ({count:,})" for kind, count in kinds.items() if kind in LEFT]
-        segments = self._manifest.number(sql.FILE_SEGMENTS, (document.file,))
-        if not left or segments > kinds.get("characters", 0):
+        if not left or self._files.segments(document.file) > kinds.get("characters", 0):
             return None
         return f"none of its text is translated: {', '.join(left)}"
 
@@ -271,11 +257,7 @@ class DocumentWriter:
 
         A run may have ended between a translation and its output, which then lacks it.
         """
-        runs = self._manifest.rows(
-            sql.RUNS_OF_TRANSLATIONS,
-            (document.target.number, document.file),
-        )
-        made = ",".join(sorted(run for (run,) in runs))
+        made = ",".join(sorted(self._files.runs(document.file, document.target.number)))
         origin = f"{document.sha256}:{document.reading}:{made}"
         anchors = self._anchors_of(document)
         return f"{origin}:{anchors.slugger}:{anchors.ids}" if anchors is not None else origin
@@ -302,24 +284,10 @@ class DocumentWriter:
             reason = "nothing_to_translate"
         tally = tally or Tally(self._run)
         detail = refused.detail if refused else tally.detail()
-        key = (document.file, document.target.number)
-        with self._manifest.writing(lazily=True) as db:
-            if status == "failed":
-                db.execute(sql.REMEMBER_OUTPUT, key)
-            else:
-                db.execute(sql.FORGET_STOOD, (stored(str(output)),))
-            db.execute(sql.DROP_ISSUES, key)
-            db.executemany(sql.ADD_ISSUE, ((*key, *each) for each in tally.issues))
-            if status != "failed":  # it stands in the place of one of other settings
-                db.execute(
-                    sql.DROP_OTHER_OUTPUTS,
-                    (*key, stored(str(output))),
-                )
-            row = (sha256, self._origin(document), status, reason, detail)
-            db.execute(
-                sql.PUT_OUTPUT,
-                (*key, stored(str(output)), *row, json.dumps(tally.counts), self._run),
-            )
+        counts = json.dumps(tally.counts)
+        outcome = (sha256, self._origin(document), status, reason, detail, counts)
+        key = (document.file, document.target.number, stored(str(output)))
+        self._rows.end(*key, outcome, tally.issues)
         self._ended(document, output, status, reason, detail, is_new=is_new)
 
     def _ended(

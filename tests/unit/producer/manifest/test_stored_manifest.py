@@ -18,7 +18,7 @@ import pytest
 from dragoman_documents import registry
 from dragoman_documents.recognition import format_of
 from dragoman_producer import documents
-from dragoman_producer.manifest import sql
+from dragoman_producer.manifest import schema
 from dragoman_producer.runs.events import DocumentEnded
 from dragoman_producer.testing import InMemoryClient
 
@@ -88,7 +88,7 @@ async def test_nothing_is_sent_again_and_every_output_stays_but_for_the_edit() -
     changed = {path for path in before if after[path] != before[path]}
     assert changed == {"out/de/guide.md", "out/pl/guide.md"}  # its lines are where they were
     assert b"- Der zweite Punkt\n" in after["out/de/guide.md"]
-    assert version() == sql.VERSION
+    assert version() == schema.VERSION
     assert not list(MANIFEST.parent.glob("*.unreadable-*"))
 
 
@@ -120,7 +120,7 @@ async def test_one_run_writes_the_outputs_of_an_older_codec_again_and_sends_noth
 @pytest.mark.usefixtures("stored")
 async def test_a_manifest_of_a_later_version_is_moved_aside() -> None:
     with closing(sqlite3.connect(MANIFEST)) as db:
-        db.execute(f"PRAGMA user_version={sql.VERSION + 1}")
+        db.execute(f"PRAGMA user_version={schema.VERSION + 1}")
     await ran(InMemoryClient())
-    assert version(MANIFEST.with_name("manifest.db.unreadable-1")) == sql.VERSION + 1
-    assert version() == sql.VERSION
+    assert version(MANIFEST.with_name("manifest.db.unreadable-1")) == schema.VERSION + 1
+    assert version() == schema.VERSION
