@@ -30,7 +30,6 @@ class Api(IntEnum):
     FIND_COORDINATOR = 10
     JOIN_GROUP = 11
     HEARTBEAT = 12
-    LEAVE_GROUP = 13
     SYNC_GROUP = 14
     INIT_PRODUCER_ID = 22
 
