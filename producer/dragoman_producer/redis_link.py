@@ -38,7 +38,7 @@ def is_not_permitted(reply: Any) -> bool:
     return isinstance(reply, NoPermissionError)
 
 
-class RedisConnection:
+class ClientConnection:
     """Connections to one server, opened on first use.
 
     The pool is explicit, because redis-py's default pool retries for a minute; it is a blocking
@@ -83,7 +83,7 @@ class RedisLink:
     """
 
     def __init__(self, settings: RedisSettings, *, connect_timeout_s: float) -> None:
-        self._servers = open_servers(settings.address, RedisConnection, ERRORS)
+        self._servers = open_servers(settings.address, ClientConnection, ERRORS)
         self._address = settings.address.shown
         self._prefix = settings.key_prefix
         self._timeout_s = connect_timeout_s

@@ -16,11 +16,11 @@ from redis.exceptions import ConnectionError as NotConnected
 
 from dragoman_connections.settings import KafkaSettings
 from dragoman_producer.publisher import Publisher
-from dragoman_producer.redis_link import RedisConnection as ClientConnection
+from dragoman_producer.redis_link import ClientConnection
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.errors import Unavailable
 from dragoman_worker.kafka.publisher import KafkaPublisher
-from dragoman_worker.stores.connection import RedisConnection as WorkerConnection
+from dragoman_worker.stores.connection import RedisConnection
 from support.services.kafka_broker import KafkaBroker
 from support.services.redis_server import RedisServer
 
@@ -29,7 +29,7 @@ RUNNERS = pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asynci
 
 @pytest.mark.redis
 @RUNNERS
-@pytest.mark.parametrize("kind", [WorkerConnection, ClientConnection], ids=["worker", "client"])
+@pytest.mark.parametrize("kind", [RedisConnection, ClientConnection], ids=["worker", "client"])
 def test_a_redis_connection_that_breaks_under_a_command_is_an_outage_and_the_next_one_works(
     kind: Any, run: Callable[[Any], None], redis_server: RedisServer
 ) -> None:
@@ -48,7 +48,7 @@ def test_a_redis_connection_that_breaks_under_a_command_is_an_outage_and_the_nex
 
 @pytest.mark.redis
 @RUNNERS
-@pytest.mark.parametrize("kind", [WorkerConnection, ClientConnection], ids=["worker", "client"])
+@pytest.mark.parametrize("kind", [RedisConnection, ClientConnection], ids=["worker", "client"])
 def test_a_redis_connection_that_breaks_during_its_handshake_is_an_outage(
     kind: Any, run: Callable[[Any], None], redis_server: RedisServer
 ) -> None:

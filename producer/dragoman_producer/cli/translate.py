@@ -300,7 +300,7 @@ async def _translated(
     from dragoman_producer.client import TranslationClient  # keeps --help fast
     from dragoman_producer.manifest.database import FolderBusy, NoFolder, NoSpace
     from dragoman_producer.runs.extracting import MissingParser
-    from dragoman_producer.runs.request import NothingNamed, Stop, UnknownGlossary
+    from dragoman_producer.runs.request import MissingGlossary, NothingNamed, Stop
     from dragoman_producer.runs.selecting import NothingThere
     from dragoman_producer.runs.translating import run_documents
 
@@ -316,7 +316,7 @@ async def _translated(
             with display:
                 async for event in run_documents(client, request, stop=stop):
                     status = display.show(event, status)
-        except (NothingThere, NothingNamed, MissingParser, UnknownGlossary) as error:
+        except (NothingThere, NothingNamed, MissingParser, MissingGlossary) as error:
             print_note(f"dragoman translate: {error}")
             return USAGE_ERROR
         except NoFolder as error:

@@ -29,7 +29,7 @@ the echo engine both do the same (docs/explanation/benchmarks.md). No run on a G
 """
 
 
-class UnknownGlossary(ValueError):
+class MissingGlossary(ValueError):
     """No glossary of this name is stored; the message names it."""
 
 

@@ -26,7 +26,7 @@ from dragoman_producer.runs.paths import loaded, shown
 from dragoman_producer.runs.planning import Need, PlannedJob, RunPlanner, Target
 from dragoman_producer.runs.reading import FileReader
 from dragoman_producer.runs.report import RunReport
-from dragoman_producer.runs.request import NothingNamed, RunRequest, Stop, UnknownGlossary
+from dragoman_producer.runs.request import MissingGlossary, NothingNamed, RunRequest, Stop
 from dragoman_producer.runs.running import PATIENCE_S, Client, Runner
 from dragoman_producer.runs.selecting import MANIFEST, REPORT, STATE_FOLDER, FoundFile, Selection
 from dragoman_producer.runs.stored_terms import StoredTerms
@@ -44,7 +44,7 @@ async def run_documents(
 ) -> AsyncGenerator[Event]:
     """Translate documents, and yield what happens; the last event is Finished.
 
-    Closing the iterator cancels the run; what is stored stays. Raises UnknownGlossary,
+    Closing the iterator cancels the run; what is stored stays. Raises MissingGlossary,
     NothingNamed, MissingParser, FolderBusy, NoFolder, NothingThere, NoSpace and OSError before
     anything was translated.
     """
@@ -70,13 +70,13 @@ async def run_documents(
 
 
 async def _glossary(client: Client, request: RunRequest) -> Glossary:
-    """Return the terms of the request, and of its stored glossary. Raises UnknownGlossary."""
+    """Return the terms of the request, and of its stored glossary. Raises MissingGlossary."""
     terms, name = request.translation.glossary, request.translation.glossary_id
     if name is None:
         return Glossary(terms, keep=request.translation.keep)
     stored = await client.glossary_terms(name)
     if stored is None:
-        raise UnknownGlossary(
+        raise MissingGlossary(
             f"glossary {name}: there is no such file, and no glossary of this name is stored; "
             "`dragoman glossary list` shows the names, `dragoman glossary add` stores one"
         )

@@ -17,7 +17,7 @@ PROBE_S: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProbeAnswer:
     """HTTP status and text of a replica's page; status 0 if there was no answer."""
 
     status: int = 0
@@ -34,7 +34,7 @@ class Answer:
         return self.text.strip().removeprefix("not yet: ") if self.status else "no answer"
 
 
-async def ask(socket: Path, path: str, within_s: float = ASK_S) -> Answer:
+async def ask(socket: Path, path: str, within_s: float = ASK_S) -> ProbeAnswer:
     """Request the page at `path` from the replica that listens on `socket`."""
     try:
         async with (
@@ -42,14 +42,14 @@ async def ask(socket: Path, path: str, within_s: float = ASK_S) -> Answer:
             aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(socket))) as session,
             session.get(f"http://replica{path}") as response,
         ):
-            return Answer(response.status, await response.text())
+            return ProbeAnswer(response.status, await response.text())
     except (OSError, aiohttp.ClientError):  # TimeoutError is an OSError
-        return Answer()
+        return ProbeAnswer()
 
 
 async def ask_all(
     sockets: Mapping[int, Path], path: str, *, within_s: float = ASK_S
-) -> dict[int, Answer]:
+) -> dict[int, ProbeAnswer]:
     """Request the same page from all replicas at once; return the answers by number."""
     answers = await asyncio.gather(*(ask(place, path, within_s) for place in sockets.values()))
     return dict(zip(sockets, answers, strict=True))
@@ -57,9 +57,9 @@ async def ask_all(
 
 async def ask_for_one(
     sockets: Mapping[int, Path], path: str, *, within_s: float
-) -> dict[int, Answer]:
+) -> dict[int, ProbeAnswer]:
     """Return the first ok answer, by number, as soon as it arrives; all answers if none is ok."""
-    answers: dict[int, Answer] = {}
+    answers: dict[int, ProbeAnswer] = {}
 
     async def request(number: int, place: Path) -> int:
         answers[number] = await ask(place, path, within_s)

@@ -25,7 +25,7 @@ from dragoman_worker.process.crashes import Crashes
 from dragoman_worker.process.exits import Exit
 from dragoman_worker.process.http import HttpServer, checks_response
 from dragoman_worker.process.placement import Place
-from dragoman_worker.process.probes import PROBE_S, Answer, ask_all, ask_for_one
+from dragoman_worker.process.probes import PROBE_S, ProbeAnswer, ask_all, ask_for_one
 from dragoman_worker.process.restarts import ReplicaRestarter
 from dragoman_worker.process.shared import Shared
 from dragoman_worker.process.signals import stop_signals
@@ -215,7 +215,7 @@ class Supervisor:
         return {number: self._children.socket(number) for number in numbers}
 
 
-def _failing(answers: dict[int, Answer]) -> list[str]:
+def _failing(answers: dict[int, ProbeAnswer]) -> list[str]:
     return [f"replica {number}: {a.reason}" for number, a in answers.items() if not a.ok]
 
 

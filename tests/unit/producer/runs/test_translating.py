@@ -33,7 +33,7 @@ from dragoman_producer.runs.events import (
 )
 from dragoman_producer.runs.extracting import Children
 from dragoman_producer.runs.refusals import DocumentRefused
-from dragoman_producer.runs.request import Reading, RunRequest, Stop, Translation, UnknownGlossary
+from dragoman_producer.runs.request import MissingGlossary, Reading, RunRequest, Stop, Translation
 from dragoman_producer.runs.selecting import NothingThere, Selection
 from dragoman_producer.runs.translating import run_documents
 from dragoman_producer.testing import InMemoryClient, ItemFailed
@@ -295,7 +295,7 @@ async def test_a_changed_term_of_a_stored_glossary_asks_again_for_the_texts_that
 async def test_a_glossary_that_is_not_stored_ends_a_run_before_it_writes(
     source: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(UnknownGlossary, match=r"glossary terms: there is no .* `dragoman glossary"):
+    with pytest.raises(MissingGlossary, match=r"glossary terms: there is no .* `dragoman glossary"):
         await ran(source, tmp_path / "out", translation=Translation(glossary_id="terms"))
     assert not (tmp_path / "out").exists()
 

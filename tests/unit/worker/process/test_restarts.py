@@ -18,7 +18,7 @@ from dragoman_worker.process.children import Replica
 from dragoman_worker.process.crashes import Crashes
 from dragoman_worker.process.exits import EXITS_AFTER_S, HALT_WITHIN_S, Exit
 from dragoman_worker.process.placement import Place
-from dragoman_worker.process.probes import Answer
+from dragoman_worker.process.probes import ProbeAnswer
 from dragoman_worker.process.restarts import ReplicaRestarter
 from dragoman_worker.process.shared import Shared
 
@@ -29,10 +29,10 @@ async def test_a_clock_that_jumps_between_two_probes_counts_as_one_unanswered_pr
     """A supervisor that was stopped (SIGSTOP) or suspended did not wait during that time."""
     probes = 0
 
-    async def silent(*_: Any) -> Answer:
+    async def silent(*_: Any) -> ProbeAnswer:
         nonlocal probes
         probes += 1
-        return Answer()
+        return ProbeAnswer()
 
     hours = count(step=3_600.0)
     monkeypatch.setattr(restarts, "ask", silent)
@@ -47,15 +47,17 @@ async def test_a_replica_that_answers_503_has_time_to_halt_itself(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Killed at 60 s, it would leave claims behind; its own halt at 300 s releases them."""
-    killed_at = await time_of_kill(monkeypatch, tmp_path, lambda _: Answer(503, "not yet: x\n"))
+    killed_at = await time_of_kill(
+        monkeypatch, tmp_path, lambda _: ProbeAnswer(503, "not yet: x\n")
+    )
     assert EXITS_AFTER_S + HALT_WITHIN_S < killed_at < 500
 
 
 async def test_a_replica_whose_failing_check_changes_is_not_stuck(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def answer(at: float) -> Answer:
-        return Answer(503, f"not yet: {'x' if at < 400 else 'y'}\n")
+    def answer(at: float) -> ProbeAnswer:
+        return ProbeAnswer(503, f"not yet: {'x' if at < 400 else 'y'}\n")
 
     assert await time_of_kill(monkeypatch, tmp_path, answer) > 400 + EXITS_AFTER_S
 
@@ -63,8 +65,8 @@ async def test_a_replica_whose_failing_check_changes_is_not_stuck(
 async def test_a_failing_replica_that_becomes_silent_is_killed_after_the_limit_for_silence(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def answer(at: float) -> Answer:
-        return Answer(503, "not yet: x\n") if at < 100 else Answer()
+    def answer(at: float) -> ProbeAnswer:
+        return ProbeAnswer(503, "not yet: x\n") if at < 100 else ProbeAnswer()
 
     assert 104 <= await time_of_kill(monkeypatch, tmp_path, answer) < 115
 
@@ -129,7 +131,7 @@ async def test_a_start_waits_until_the_orphans_are_gone(tmp_path: Path) -> None:
 async def time_of_kill(
     monkeypatch: pytest.MonkeyPatch,
     folder: Path,
-    answer: Callable[[float], Answer],
+    answer: Callable[[float], ProbeAnswer],
 ) -> float:
     """Watch a replica that answers by `answer(seconds)`; return the second of the kill."""
     now = 0.0
@@ -138,7 +140,7 @@ async def time_of_kill(
         nonlocal now
         now += seconds
 
-    async def asked(*_: Any) -> Answer:
+    async def asked(*_: Any) -> ProbeAnswer:
         return answer(now)
 
     monkeypatch.setattr(restarts, "ask", asked)
