@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from dragoman_text.gates import languages
+from dragoman_text.gates import languages, relatives
 from dragoman_text.gates.defect import Defect
 from dragoman_text.gates.detect import Detect
 from dragoman_text.gates.prose import plain, weighed_letters
@@ -107,14 +107,21 @@ def _wrong(text: str, asked: str, detect: Detect) -> tuple[str, bool] | None:
         return None
     found, expected = languages.base(detection.language), languages.family(asked)
     if found in expected:
-        is_relative = weight >= _RELATIVE_LETTERS and _is_relative(text, found, asked, detect)
-        return (found, False) if is_relative else None
+        relative = None if few else _relative(text, found, asked, detect)
+        return (relative, False) if relative else None
     if detection.confidence < _CERTAIN:
         # The detector returns a language outside the candidates if they have less than 10 %.
         certain = detect(text, expected)
         if certain is None or languages.base(certain.language) in expected:
             return None
     return found, few
+
+
+def _relative(text: str, found: str, asked: str, detect: Detect) -> str | None:
+    """Return the relative of the asked language in which the text certainly is."""
+    if weighed_letters(text) >= _RELATIVE_LETTERS and _is_relative(text, found, asked, detect):
+        return found
+    return relatives.by_words(text, asked)
 
 
 def _is_relative(text: str, found: str, asked: str, detect: Detect) -> bool:

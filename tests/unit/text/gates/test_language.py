@@ -58,6 +58,33 @@ def test_an_answer_in_the_language_or_without_prose_is_no_defect(answer: str, ta
 
 
 @pytest.mark.parametrize(
+    ("answer", "written", "asked"),
+    [
+        (
+            "Predsednik je posle dve nedelje napustio mesto gde je uvek živeo sa porodicom.",
+            "sr",
+            "hr",
+        ),
+        (
+            "Predsjednik je nakon dva tjedna napustio mjesto gdje je oduvijek živio.",
+            "hr",
+            "sr-Latn",
+        ),
+        (
+            "Beliau berkata bahawa kumpulan itu perlu kembali semula ke bandar kerana hujan.",
+            "ms",
+            "id",
+        ),
+        ("Han sa at hun ikke visste noe om det, men at flere fikk vente mye siden.", "nb", "nn"),
+        ("Dei visste ikkje noko om saka, men fleire hadde venta lenge på eit svar.", "nn", "nb"),
+    ],
+)
+def test_words_of_a_near_relative_are_a_defect(answer: str, written: str, asked: str) -> None:
+    assert found(answer, asked, "en") is not None
+    assert found(answer, "sr-Latn" if written == "sr" else written, "en") is None
+
+
+@pytest.mark.parametrize(
     ("source", "answer", "target"),
     [
         (
