@@ -2,7 +2,7 @@
 
 `relative_words.tsv` has, for pairs that py3langid often takes for each other, the first six letters
 of words that are common in one of the two and hardly occur in the other. They come from FLORES-200
-and the first half of NTREX-128; in all of NTREX-128 the words take 3 texts of 34,000 for the relative.
+and the first half of NTREX-128; in all of NTREX-128 three texts of 34,000 are taken for a relative.
 """
 
 from __future__ import annotations
