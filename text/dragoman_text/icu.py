@@ -34,7 +34,7 @@ _HAS_ARMS: Final = re.compile(r"\{\s*[^\s{},'#]{1,100}\s*,\s*(?:plural|selectord
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class IcuText:
     """Literal text, decoded. `raw` is how it is spelled, if it is quoted."""
 
     text: str
@@ -49,19 +49,19 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class IcuArgument:
     """`{name}` or `{name, number, ...}`, as spelled."""
 
     raw: str
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class IcuCount:
     """`#` in an arm of a plural."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class IcuChoice:
     """A plural or select, with its arms by their selectors."""
 
     name: str
@@ -80,7 +80,7 @@ class Choice:
         return self.openings["other"].replace("other", selector) if there is None else there
 
 
-Node = Text | Argument | Count | Choice
+Node = IcuText | IcuArgument | IcuCount | IcuChoice
 
 
 class NoMessage(Exception):
@@ -117,16 +117,16 @@ def skeleton(nodes: Iterable[Node], start: int = 0) -> Iterator[tuple[int, int]]
     `start` is where the nodes begin in their text. Ranges that touch are not joined.
     """
     for node in nodes:
-        if isinstance(node, Choice):
+        if isinstance(node, IcuChoice):
             start = yield from _of_choice(node, start)
             continue
-        end = start + (1 if isinstance(node, Count) else len(_raw(node)))
-        if not isinstance(node, Text):
+        end = start + (1 if isinstance(node, IcuCount) else len(_raw(node)))
+        if not isinstance(node, IcuText):
             yield start, end
         start = end
 
 
-def _of_choice(choice: Choice, start: int) -> Generator[tuple[int, int], None, int]:
+def _of_choice(choice: IcuChoice, start: int) -> Generator[tuple[int, int], None, int]:
     """Yield the ranges of a choice; return where it ends."""
     opening = start
     place = start + len(choice.head)
@@ -144,11 +144,11 @@ def _of_choice(choice: Choice, start: int) -> Generator[tuple[int, int], None, i
 def _length(nodes: Iterable[Node]) -> int:
     found = 0
     for node in nodes:
-        if isinstance(node, Choice):
+        if isinstance(node, IcuChoice):
             arms = sum(len(node.openings[key]) + _length(arm) + 1 for key, arm in node.arms.items())
             found += len(node.head) + arms + len(node.closing)
         else:
-            found += 1 if isinstance(node, Count) else len(_raw(node))
+            found += 1 if isinstance(node, IcuCount) else len(_raw(node))
     return found
 
 
@@ -159,20 +159,20 @@ def sentence(nodes: Iterable[Node], selector: str, count: str = "#") -> str:
     """
     found: list[str] = []
     for node in nodes:
-        if isinstance(node, Choice):
+        if isinstance(node, IcuChoice):
             arm = node.arms.get(selector, node.arms["other"])
             counted = node.kind != "select"
             inner = f"{{{node.name}}}" if counted and not node.offset else count
             found.append(sentence(arm, selector, inner))
         else:
-            found.append(count if isinstance(node, Count) else _raw(node))
+            found.append(count if isinstance(node, IcuCount) else _raw(node))
     return "".join(found)
 
 
-def choices(nodes: Iterable[Node]) -> Iterator[Choice]:
+def choices(nodes: Iterable[Node]) -> Iterator[IcuChoice]:
     """Yield every choice of a message, those within arms too."""
     for node in nodes:
-        if isinstance(node, Choice):
+        if isinstance(node, IcuChoice):
             yield node
             for arm in node.arms.values():
                 yield from choices(arm)
@@ -183,22 +183,22 @@ def has_bare_apostrophe(nodes: Iterable[Node]) -> bool:
     waiting = list(nodes)
     while waiting:
         node = waiting.pop()
-        if isinstance(node, Choice):
+        if isinstance(node, IcuChoice):
             waiting.extend(each for arm in node.arms.values() for each in arm)
-        elif isinstance(node, Text) and node.written == "'":
+        elif isinstance(node, IcuText) and node.written == "'":
             return True
     return False
 
 
 def written(nodes: Iterable[Node]) -> str:
     """Return nodes without choices as they are spelled."""
-    return "".join("#" if isinstance(each, Count) else _raw(each) for each in nodes)
+    return "".join("#" if isinstance(each, IcuCount) else _raw(each) for each in nodes)
 
 
-def _raw(node: Text | Argument | Choice) -> str:
-    if isinstance(node, Text):
+def _raw(node: IcuText | IcuArgument | IcuChoice) -> str:
+    if isinstance(node, IcuText):
         return node.written
-    return node.raw if isinstance(node, Argument) else ""
+    return node.raw if isinstance(node, IcuArgument) else ""
 
 
 class _Parser:
@@ -215,33 +215,33 @@ class _Parser:
         found: list[Node] = []
         while self.place < len(self._text) and (at := self._text[self.place]) != "}":
             if plain := _PLAIN.match(self._text, self.place):
-                found.append(Text(plain[0]))
+                found.append(IcuText(plain[0]))
                 self.place = plain.end()
             elif at == "{":
                 found.append(self._braces(depth, counted=counted))
             elif at == "'":
                 found.append(self._apostrophe("{}#" if counted else "{}"))
             else:
-                found.append(Count() if counted else Text("#"))
+                found.append(IcuCount() if counted else IcuText("#"))
                 self.place += 1
         return tuple(found)
 
-    def _apostrophe(self, special: str) -> Text:
+    def _apostrophe(self, special: str) -> IcuText:
         text, start = self._text, self.place
         following = text[start + 1 : start + 2]
         if following == "'":
             self.place += 2
-            return Text("'", doubled=True)
+            return IcuText("'", doubled=True)
         if not following or following not in special:
             self.place += 1
-            return Text("'")
+            return IcuText("'")
         end = start + 1
         while (end := text.find("'", end)) >= 0 and text.startswith("''", end):
             end += 2
         if end < 0:
             raise NoMessage("a quote is not closed")
         self.place = end + 1
-        return Text(text[start + 1 : end].replace("''", "'"), text[start : end + 1])
+        return IcuText(text[start + 1 : end].replace("''", "'"), text[start : end + 1])
 
     def _braces(self, depth: int, *, counted: bool) -> Node:
         start = self.place
@@ -249,7 +249,7 @@ class _Parser:
         if head is None:
             end = _closing(self._text, start)
             self.place = end + 1
-            return Argument(self._text[start : self.place])
+            return IcuArgument(self._text[start : self.place])
         kind: Kind = (
             "select" if head["kind"] == "select"
             else "plural" if head["kind"] == "plural" else "selectordinal"
@@ -258,7 +258,7 @@ class _Parser:
         arms, openings = self._arms(depth, counted=counted or kind != "select")
         closing, offset = self._close(), int(head["offset"] or 0)
         spelled_head = self._text[start : head.end()]
-        return Choice(head["name"], kind, offset, arms, spelled_head, openings, closing)
+        return IcuChoice(head["name"], kind, offset, arms, spelled_head, openings, closing)
 
     def _arms(
         self, depth: int, *, counted: bool

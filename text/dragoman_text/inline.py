@@ -45,7 +45,7 @@ ELEMENTS: Final = _EMPTY_ELEMENTS | frozenset(_NAMES.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Tag:
+class InlineTag:
     """A tag at ``start`` of a text. ``name`` is in lower case and empty for a comment."""
 
     start: int
@@ -73,7 +73,7 @@ class Differences:
     crossed: tuple[str, ...] = ()
 
 
-def find_tags(text: str) -> list[Tag]:
+def find_tags(text: str) -> list[InlineTag]:
     """Return the tags that are markup, in order. Linear in the text."""
     if "<" not in text:
         return []
@@ -82,7 +82,7 @@ def find_tags(text: str) -> list[Tag]:
     return [tag for tag in tags if _is_markup(tag, closed)]
 
 
-def pieces(text: str) -> Iterator[str | Tag]:
+def pieces(text: str) -> Iterator[str | InlineTag]:
     """Yield the text between the tags, where there is some, and the tags, in order."""
     end = 0
     for tag in find_tags(text):
@@ -94,14 +94,14 @@ def pieces(text: str) -> Iterator[str | Tag]:
         yield text[end:]
 
 
-def pairs(tags: Iterable[Tag]) -> tuple[list[tuple[Tag, Tag]], list[Tag]]:
+def pairs(tags: Iterable[InlineTag]) -> tuple[list[tuple[InlineTag, InlineTag]], list[InlineTag]]:
     """Return each opening tag with the one that closes it, and the tags without a partner.
 
     A closing tag ends the last open tag of its name; those opened in between remain without.
     """
-    paired: list[tuple[Tag, Tag]] = []
-    alone: list[Tag] = []
-    opened: list[Tag] = []
+    paired: list[tuple[InlineTag, InlineTag]] = []
+    alone: list[InlineTag] = []
+    opened: list[InlineTag] = []
     names: Counter[str] = Counter()
     for tag in tags:
         if tag.form == "open":
@@ -151,19 +151,19 @@ def respelled(target: str, source: str) -> str:
     return _SPELLED.sub(spelled, target)
 
 
-def _tag(match: re.Match[str]) -> Tag:
+def _tag(match: re.Match[str]) -> InlineTag:
     text = match[0]
     name = _NAME.search(text)
     if text.startswith("<!--") or name is None:
-        return Tag(match.start(), text, "", "empty")
+        return InlineTag(match.start(), text, "", "empty")
     lowered = name[0].lower()
     if text.startswith("</"):
-        return Tag(match.start(), text, lowered, "close")
+        return InlineTag(match.start(), text, lowered, "close")
     empty = text.endswith("/>") or lowered in _EMPTY_ELEMENTS
-    return Tag(match.start(), text, lowered, "empty" if empty else "open")
+    return InlineTag(match.start(), text, lowered, "empty" if empty else "open")
 
 
-def _is_markup(tag: Tag, closed: Collection[str]) -> bool:
+def _is_markup(tag: InlineTag, closed: Collection[str]) -> bool:
     return (
         tag.form != "open"
         or tag.name in ELEMENTS
@@ -173,5 +173,5 @@ def _is_markup(tag: Tag, closed: Collection[str]) -> bool:
     )
 
 
-def _counts(tags: Iterable[Tag]) -> Counter[str]:
+def _counts(tags: Iterable[InlineTag]) -> Counter[str]:
     return Counter(tag.text for tag in tags)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Final, NamedTuple
 
-from dragoman_documents.tables.scanning import Cell, delimiter_of, head, rows
+from dragoman_documents.tables.scanning import CsvCell, delimiter_of, head, rows
 
 _TAIL: Final = 256 * 1024
 """Characters at the end of a text in which the last cue is looked for."""
@@ -67,7 +67,7 @@ def _before_row(text: str, default: str) -> int:
     return starts[1] if len(starts) > 1 else 0
 
 
-def _is_open(text: str, cell: Cell) -> bool:
+def _is_open(text: str, cell: CsvCell) -> bool:
     if cell.quoted or not text.startswith('"', cell.start):
         return False
     return _OPEN.match(text, cell.start) is not None

@@ -23,7 +23,7 @@ _MOST_CUES: Final = 6
 """Cues of one sentence: without end marks, as in automatic captions, the sentence is cut here."""
 
 
-class Unit(NamedTuple):
+class SubtitleUnit(NamedTuple):
     """Text of a cue, or of an utterance in it: `[start:end)` without what is around it."""
 
     cue: int
@@ -37,21 +37,21 @@ class Unit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class SubtitleLayout:
     """Where the segments of a file are."""
 
     file: Decoded
     text: str
     newline: str
     cues: tuple[Cue, ...]
-    groups: tuple[tuple[Unit, ...], ...]
+    groups: tuple[tuple[SubtitleUnit, ...], ...]
 
 
 def groups(
-    text: str, cues: Sequence[Cue], units: Iterable[Unit], tags: re.Pattern[str]
-) -> Iterator[tuple[Unit, ...]]:
+    text: str, cues: Sequence[Cue], units: Iterable[SubtitleUnit], tags: re.Pattern[str]
+) -> Iterator[tuple[SubtitleUnit, ...]]:
     """Yield the units that are translated together: the cues of a sentence."""
-    group: list[Unit] = []
+    group: list[SubtitleUnit] = []
     for unit in units:
         if group and not _goes_on(text, cues, group, unit, tags):
             yield tuple(group)
@@ -62,7 +62,11 @@ def groups(
 
 
 def _goes_on(
-    text: str, cues: Sequence[Cue], group: Sequence[Unit], unit: Unit, tags: re.Pattern[str]
+    text: str,
+    cues: Sequence[Cue],
+    group: Sequence[SubtitleUnit],
+    unit: SubtitleUnit,
+    tags: re.Pattern[str],
 ) -> bool:
     last = group[-1]
     if last.lines or unit.lines or len(group) == _MOST_CUES:
@@ -82,10 +86,10 @@ def _is_ended(text: str) -> bool:
     return rest[-1:] in _ENDS or not _ENDS.isdisjoint(text[len(rest) :])
 
 
-class Reading:
+class SubtitleReading:
     """The units of an output, by those of its source."""
 
-    def __init__(self, layout: Layout, text: str, cues: Sequence[Cue]) -> None:
+    def __init__(self, layout: SubtitleLayout, text: str, cues: Sequence[Cue]) -> None:
         self._layout = layout
         self._text = text
         self._cues = cues
@@ -95,10 +99,10 @@ class Reading:
                 counts = self._line_counts.setdefault(unit.cue, {})
                 counts[unit.start - len(unit.lead)] = unit.lines
 
-    def groups(self) -> list[tuple[Unit, ...]]:
+    def groups(self) -> list[tuple[SubtitleUnit, ...]]:
         """Return them as the source has them. Raises DocumentError if a cue has changed."""
         lines: dict[int, Iterator[tuple[int, int]]] = {}
-        found: list[tuple[Unit, ...]] = []
+        found: list[tuple[SubtitleUnit, ...]] = []
         for group in self._layout.groups:
             if group[0].lines:
                 cue = group[0].cue
@@ -108,18 +112,20 @@ class Reading:
                 found.append(tuple(map(self._unit, group)))
         return found
 
-    def _unit(self, unit: Unit) -> Unit:
+    def _unit(self, unit: SubtitleUnit) -> SubtitleUnit:
         source, cue = self._layout.cues[unit.cue], self._cues[unit.cue]
         lead = self._layout.text[source.start : unit.start]
         trail = self._layout.text[unit.end : source.end]
         return self._within(unit, cue.start, cue.end, lead, trail)
 
-    def _utterance(self, unit: Unit, held: Iterator[tuple[int, int]]) -> Unit:
+    def _utterance(self, unit: SubtitleUnit, held: Iterator[tuple[int, int]]) -> SubtitleUnit:
         """Return the next utterance, which begins and ends as that of the source."""
         start, end = next(held, (0, 0))
         return self._within(unit, start, end, unit.lead, unit.trail)
 
-    def _within(self, unit: Unit, start: int, end: int, lead: str, trail: str) -> Unit:
+    def _within(
+        self, unit: SubtitleUnit, start: int, end: int, lead: str, trail: str
+    ) -> SubtitleUnit:
         inside = self._text[start:end]
         if not inside.startswith(lead) or not inside.endswith(trail):
             raise DocumentError("corrupt", f"what is around the text of cue {unit.cue + 1} changed")

@@ -27,7 +27,12 @@ from dragoman_documents.spelling import Spelling
 from dragoman_documents.splicing import Replacement, replaced, skeleton
 from dragoman_documents.subtitles.breaks import Parted, cut_again
 from dragoman_documents.subtitles.cues import Cue, changes_cues, cues_of, lines_of
-from dragoman_documents.subtitles.groups import Layout, Reading, Unit, groups
+from dragoman_documents.subtitles.groups import (
+    SubtitleLayout,
+    SubtitleReading,
+    SubtitleUnit,
+    groups,
+)
 from dragoman_documents.subtitles.text import (
     SRT_TAG,
     VTT_TAG,
@@ -74,7 +79,7 @@ class SubtitleCodec:
             skeleton(file.text, [(unit.start, unit.end) for group, _ in kept for unit in group]),
             file.encoding,
             tuple(_remarks(text, cues)),
-            layout=Layout(
+            layout=SubtitleLayout(
                 file, text, newline_of(file.text), tuple(cues), tuple(group for group, _ in kept)
             ),
         )
@@ -84,12 +89,12 @@ class SubtitleCodec:
 
         Bilingual: each source is followed by its translation, if it has one.
         """
-        layout = layout_of(before, Layout)
+        layout = layout_of(before, SubtitleLayout)
         file, text = self._read(data)
         cues = cues_of(text, vtt=self.vtt)
         if len(cues) != len(layout.cues):
             raise DocumentError("corrupt", "the output has another number of cues than its source")
-        held = Reading(layout, text, cues).groups()
+        held = SubtitleReading(layout, text, cues).groups()
         ranges = [(unit.start, unit.end) for group in held for unit in group]
         segments: list[Segment] = []
         for group, source in zip(held, layout.groups, strict=True):
@@ -107,7 +112,7 @@ class SubtitleCodec:
         options: Options,
     ) -> bytes:
         """Return the file with translations; cues that a translation does not fit stay."""
-        layout = layout_of(extraction, Layout)
+        layout = layout_of(extraction, SubtitleLayout)
         changes: list[Replacement[str]] = []
         for group, segment, text in zip(layout.groups, extraction.segments, texts, strict=True):
             if text is not None and fits(text, segment.codes):
@@ -144,10 +149,10 @@ class SubtitleCodec:
 
         return spell
 
-    def _units(self, text: str, index: int, cue: Cue) -> Iterator[Unit]:
+    def _units(self, text: str, index: int, cue: Cue) -> Iterator[SubtitleUnit]:
         lines = self._utterances(text, cue)
         if not lines:
-            yield Unit(index, *self._core(text, cue.start, cue.end))
+            yield SubtitleUnit(index, *self._core(text, cue.start, cue.end))
         for each in lines:
             yield self._utterance(text, index, each)
 
@@ -160,18 +165,18 @@ class SubtitleCodec:
         held = iter(lines)
         return [list(islice(held, count)) for count in counts]
 
-    def _utterance(self, text: str, index: int, lines: Sequence[tuple[int, int]]) -> Unit:
+    def _utterance(self, text: str, index: int, lines: Sequence[tuple[int, int]]) -> SubtitleUnit:
         first, last = lines[0][0], lines[-1][1]
         start, end = self._core(text, first, last)
         dash = _DASH.match(text, start, end)
         begin = dash.end() if dash else start
-        return Unit(index, begin, end, text[first:begin], text[end:last], len(lines))
+        return SubtitleUnit(index, begin, end, text[first:begin], text[end:last], len(lines))
 
     def _core(self, text: str, start: int, end: int) -> tuple[int, int]:
         first, last = core(text[start:end], self._tags)
         return start + first, start + last
 
-    def _segment(self, text: str, group: Sequence[Unit]) -> Segment:
+    def _segment(self, text: str, group: Sequence[SubtitleUnit]) -> Segment:
         spelled, codes = self._composed(text, [(unit.start, unit.end) for unit in group])
         first, last = group[0].cue + 1, group[-1].cue + 1
         place = f"cue {first}" if first == last else f"cues {first}-{last}"
@@ -195,8 +200,8 @@ class SubtitleCodec:
 
     def _changes(
         self,
-        layout: Layout,
-        group: Sequence[Unit],
+        layout: SubtitleLayout,
+        group: Sequence[SubtitleUnit],
         segment: Segment,
         text: str,
         options: Options,
@@ -224,7 +229,7 @@ class SubtitleCodec:
             yield Replacement(unit.start, unit.end, kept + new if options.bilingual else new)
 
     def _cut(
-        self, layout: Layout, group: Sequence[Unit], text: str, whole: str
+        self, layout: SubtitleLayout, group: Sequence[SubtitleUnit], text: str, whole: str
     ) -> list[Parted] | None:
         """Return a translation in the cues of its group; an utterance keeps its lines."""
         if group[0].lines == 1:
@@ -237,7 +242,11 @@ class SubtitleCodec:
         return cut_again(text, spelled, whole, sources, in_lines=group[0].lines > 0)
 
     def _read_group(
-        self, text: str, group: Sequence[Unit], layout: Layout, source: Sequence[Unit]
+        self,
+        text: str,
+        group: Sequence[SubtitleUnit],
+        layout: SubtitleLayout,
+        source: Sequence[SubtitleUnit],
     ) -> Iterator[Segment]:
         """Yield the source of a bilingual group, and its translation if it has one."""
         own = self._segment(layout.text, source)
@@ -260,7 +269,7 @@ def _remarks(text: str, cues: Sequence[Cue]) -> Iterator[Remark]:
         yield Remark(f"line {line}", detail, "time", len(odd))
 
 
-def _broken(text: str, unit: Unit, part: str, cue: Parted, newline: str = "\n") -> str:
+def _broken(text: str, unit: SubtitleUnit, part: str, cue: Parted, newline: str = "\n") -> str:
     """Return the translation of a cue with its line breaks: those of its source in a text."""
     lines = part.split("\n")
     if cue.breaks is None or len(lines) != len(cue.breaks) + 1:
@@ -273,7 +282,7 @@ def _without_breaks(match: re.Match[str]) -> str:
     return " " if _BREAK.search(match[0]) else match[0]
 
 
-def _between(unit: Unit, layout: Layout) -> str:
+def _between(unit: SubtitleUnit, layout: SubtitleLayout) -> str:
     """Return what is between a source and its translation below it."""
     return f"{unit.trail}{layout.newline}{unit.lead}"
 

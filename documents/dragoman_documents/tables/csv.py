@@ -20,7 +20,7 @@ from dragoman_documents.inline_codes import fits, of_text, rendered
 from dragoman_documents.splicing import Replacement, replaced
 from dragoman_documents.tables.columns import LONGEST_NAME, Column, columns, has_header, names_of
 from dragoman_documents.tables.scanning import (
-    Cell,
+    CsvCell,
     Row,
     check_padding,
     delimiter_of,
@@ -229,7 +229,7 @@ def _lacking(
 
 
 def _new_cell(layout: _Layout, row: Row, column: Column, value: str | None, index: int) -> str:
-    cell = row.cells[column.source] if column.source < len(row.values) else Cell(0, 0, False, "")
+    cell = row.cells[column.source] if column.source < len(row.values) else CsvCell(0, 0, False, "")
     if layout.has_header and index == 0:
         value = column.header
     text = cell.value if value is None else value

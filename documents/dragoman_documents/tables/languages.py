@@ -15,7 +15,7 @@ _MEMBER: Final = re.compile(
 _LONGEST: Final = 64
 
 
-class Header(NamedTuple):
+class LanguageColumn(NamedTuple):
     """The name of a column with texts of one language."""
 
     base: str
@@ -25,21 +25,21 @@ class Header(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def header(name: str) -> Header | None:
+def header(name: str) -> LanguageColumn | None:
     """Return what the name of a column says of its language, if it names one."""
     return None if len(name) > _LONGEST else _by_code(name) or _by_name(name) or _by_part(name)
 
 
-def _by_code(name: str) -> Header | None:
+def _by_code(name: str) -> LanguageColumn | None:
     """Read `de_DE`, and `German(de)`."""
     if _is_code(name):
-        return Header("", name)
+        return LanguageColumn("", name)
     match = _member(name)
     named = match is not None and match["after"] and _has_name(match["base"], match["code"])
-    return Header("", match["code"]) if match and named else None
+    return LanguageColumn("", match["code"]) if match and named else None
 
 
-def _by_name(name: str) -> Header | None:
+def _by_name(name: str) -> LanguageColumn | None:
     """Read the name of a language, in English or its own."""
     if "\0" in name:  # the library's trie reads past the end of its names
         return None
@@ -47,13 +47,13 @@ def _by_name(name: str) -> Header | None:
         tag = langcodes.find(name).to_tag()
     except LookupError:
         return None
-    return Header("", tag) if _is_code(tag) and _has_name(name, tag) else None
+    return LanguageColumn("", tag) if _is_code(tag) and _has_name(name, tag) else None
 
 
-def _by_part(name: str) -> Header | None:
+def _by_part(name: str) -> LanguageColumn | None:
     """Read `title_de` and `Title (de)`."""
     match = _member(name)
-    return Header(match["base"].strip(), match["code"]) if match else None
+    return LanguageColumn(match["base"].strip(), match["code"]) if match else None
 
 
 def _member(name: str) -> re.Match[str] | None:

@@ -23,7 +23,7 @@ _PLAIN_ROW: Final = re.compile(r'([^"\r\n]*+)(?:\r\n|\r|\n|\Z)')
 _DECLARED: Final = re.compile(r'sep=([^"\r\n])(?:\r\n|\r|\n)')
 
 
-class Cell(NamedTuple):
+class CsvCell(NamedTuple):
     """A cell: `[start:end)` with its quotes, and its value without them."""
 
     start: int
@@ -42,10 +42,10 @@ class Row:
     start: int
     end: int
     has_quotes: bool = False
-    _cells: list[Cell] | None = None
+    _cells: list[CsvCell] | None = None
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[CsvCell]:
         """The cells with their places, found when they are asked for: for few rows they are."""
         if self._cells is None:
             self._cells = list(_plain_cells(self.values, self.start))
@@ -84,18 +84,18 @@ def rows(text: str, delimiter: str) -> Iterator[Row]:
         place = behind
 
 
-def _plain_cells(values: Sequence[str], start: int) -> Iterator[Cell]:
+def _plain_cells(values: Sequence[str], start: int) -> Iterator[CsvCell]:
     """Yield the cells of a row without quotes."""
     for value in values:
         end = start + len(value)
-        yield Cell(start, end, False, value)
+        yield CsvCell(start, end, False, value)
         start = end + 1
 
 
-def _cells(text: str, place: int, delimiter: str) -> tuple[list[Cell], int]:
+def _cells(text: str, place: int, delimiter: str) -> tuple[list[CsvCell], int]:
     """Return the cells of a row, and the place behind its end."""
     match = _pattern(delimiter).match
-    cells: list[Cell] = []
+    cells: list[CsvCell] = []
     while (found := match(text, place)) is not None:
         cells.append(_cell(found))
         place = found.end()
@@ -104,12 +104,12 @@ def _cells(text: str, place: int, delimiter: str) -> tuple[list[Cell], int]:
     return cells, place
 
 
-def _cell(found: re.Match[str]) -> Cell:
+def _cell(found: re.Match[str]) -> CsvCell:
     quoted = found["quoted"]
     if quoted is None:
-        return Cell(*found.span("plain"), False, found["plain"])
+        return CsvCell(*found.span("plain"), False, found["plain"])
     start, end = found.span("quoted")
-    return Cell(start - 1, end + 1, True, quoted.replace('""', '"'))
+    return CsvCell(start - 1, end + 1, True, quoted.replace('""', '"'))
 
 
 def _newlines(text: str, start: int, end: int) -> int:
@@ -149,7 +149,7 @@ def _score(sample: str, delimiter: str) -> tuple[float, int]:
     return (round(times / counts.total(), 1), count) if count > 1 else (0.0, 0)
 
 
-def spelled(value: str, delimiter: str, cell: Cell) -> str:
+def spelled(value: str, delimiter: str, cell: CsvCell) -> str:
     """Return a value as a cell: in quotes as its source is, or if it needs them.
 
     Quotes and blanks at its ends need none if its source has them without.

@@ -21,7 +21,7 @@ from dragoman_documents.inline_codes import (
 )
 from dragoman_documents.xml.inline import Mixed
 from dragoman_documents.xml.slots import Inner, Writer, shown
-from dragoman_text.inline import Tag, find_tags, pairs, pieces
+from dragoman_text.inline import InlineTag, find_tags, pairs, pieces
 
 
 class Marked(NamedTuple):
@@ -68,7 +68,7 @@ def with_html(found: Mixed) -> Marked:
     return Marked(text, tuple(names), _HtmlWriter(codes, html, found.writer))
 
 
-def _pieces(text: str, closings: dict[int, Tag]) -> Iterator[Piece]:
+def _pieces(text: str, closings: dict[int, InlineTag]) -> Iterator[Piece]:
     ends = {each.start for each in closings.values()}
     for piece in pieces(text):
         if isinstance(piece, str):
@@ -81,7 +81,7 @@ def _pieces(text: str, closings: dict[int, Tag]) -> Iterator[Piece]:
             yield SingleCode(piece.text)
 
 
-def _name(tag: Tag, code: InlineCode, own: Sequence[InlineCode]) -> InlineCode:
+def _name(tag: InlineTag, code: InlineCode, own: Sequence[InlineCode]) -> InlineCode:
     """Return what a code is in the document."""
     if tag.numbered:
         return own[int(tag.name[1:]) - 1]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyicumessageformat import Parser
 
 from dragoman_documents.codec import Options
-from dragoman_documents.plurals.icu.messages import Message, parsed
+from dragoman_documents.plurals.icu.messages import IcuMessage, parsed
 from dragoman_documents.plurals.rules import settled
 from dragoman_text.icu import NoMessage, spelled
 from dragoman_text.icu import parsed as nodes_of
@@ -23,7 +23,7 @@ MIXED = (
 )
 
 
-def message(text: str, target: str = "de", source: str | None = "en") -> Message:
+def message(text: str, target: str = "de", source: str | None = "en") -> IcuMessage:
     found = parsed(text, Options(target, source))
     assert found is not None
     return found

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_text.inline import Differences, Tag, compare, find_tags, pairs, pieces, respelled
+from dragoman_text.inline import (
+    Differences,
+    InlineTag,
+    compare,
+    find_tags,
+    pairs,
+    pieces,
+    respelled,
+)
 from support.pace import LINEAR_S
 
 TEXTS = st.text(max_size=20) | st.lists(
@@ -52,9 +60,9 @@ def test_a_name_that_is_closed_is_markup() -> None:
 
 @given(TEXTS)
 def test_pieces_joined_are_the_text(text: str) -> None:
-    parts = [part.text if isinstance(part, Tag) else part for part in pieces(text)]
+    parts = [part.text if isinstance(part, InlineTag) else part for part in pieces(text)]
     assert "".join(parts) == text
-    assert [tag for tag in pieces(text) if isinstance(tag, Tag)] == find_tags(text)
+    assert [tag for tag in pieces(text) if isinstance(tag, InlineTag)] == find_tags(text)
 
 
 @given(TEXTS)

@@ -10,7 +10,7 @@ from typing import Final
 
 from dragoman_text.gates.defect import Defect, listed
 from dragoman_text.gates.prose import spans
-from dragoman_text.inline import ELEMENTS, Tag, find_tags, pairs
+from dragoman_text.inline import ELEMENTS, InlineTag, find_tags, pairs
 from dragoman_text.verdicts import Candidate
 
 # Lone tags that stand for themselves. A lone `<time>` or `<address>` is prose as often.
@@ -61,18 +61,20 @@ def find(candidate: Candidate) -> Defect | None:
 
 
 @lru_cache(maxsize=4)
-def _tags(text: str) -> tuple[Tag, ...]:
+def _tags(text: str) -> tuple[InlineTag, ...]:
     """Return the tags, without those inside of code and links."""
     starts = {span.start for span in spans(text) if span.kind == "tag"}
     return tuple(tag for tag in find_tags(text) if tag.start in starts) if starts else ()
 
 
-def _paired(tags: Iterable[Tag]) -> frozenset[str]:
+def _paired(tags: Iterable[InlineTag]) -> frozenset[str]:
     opened = {tag.name for tag in tags if tag.form == "open"}
     return frozenset(opened & {tag.name for tag in tags if tag.form == "close"})
 
 
-def _changed(source: Sequence[Tag], target: Sequence[Tag], names: Iterable[str]) -> Defect | None:
+def _changed(
+    source: Sequence[InlineTag], target: Sequence[InlineTag], names: Iterable[str]
+) -> Defect | None:
     names = frozenset(names)
     expected = Counter(_without_attributes(tag) for tag in source if tag.name in names)
     found = Counter(_without_attributes(tag) for tag in target if tag.name in names)
@@ -83,17 +85,17 @@ def _changed(source: Sequence[Tag], target: Sequence[Tag], names: Iterable[str])
     return None
 
 
-def _without_attributes(tag: Tag) -> str:
+def _without_attributes(tag: InlineTag) -> str:
     slash, end = "/" * (tag.form == "close"), "/" * (tag.form == "empty")
     return f"<{slash}{tag.name}{end}>"
 
 
-def _nests(tags: Iterable[Tag], names: Iterable[str]) -> bool:
+def _nests(tags: Iterable[InlineTag], names: Iterable[str]) -> bool:
     names = frozenset(names)
     return not pairs(tag for tag in tags if tag.name in names and tag.form != "empty")[1]
 
 
-def _empty(text: str, tags: Sequence[Tag], names: Iterable[str]) -> Counter[str]:
+def _empty(text: str, tags: Sequence[InlineTag], names: Iterable[str]) -> Counter[str]:
     """Return how many pairs of each tag have no letter or digit between them."""
     names = frozenset(names)
     paired = pairs(tag for tag in tags if tag.name in names and tag.form != "empty")[0]
@@ -106,7 +108,7 @@ def _empty(text: str, tags: Sequence[Tag], names: Iterable[str]) -> Counter[str]
 
 
 def _attributes(
-    source: Sequence[Tag], target: Sequence[Tag], names: Iterable[str]
+    source: Sequence[InlineTag], target: Sequence[InlineTag], names: Iterable[str]
 ) -> Defect | None:
     names = frozenset(names)
     expected, found = (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from dragoman_text.inline import Tag, find_tags
+from dragoman_text.inline import InlineTag, find_tags
 from dragoman_worker.ports import Message, Prompt
 from dragoman_worker.prompts import names, steering
 from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, Steering
@@ -186,7 +186,7 @@ def restored(text: str, source: str) -> str:
     return _MODELS.sub(name, text)
 
 
-def _letters(tags: list[Tag]) -> Mapping[str, str] | None:
+def _letters(tags: list[InlineTag]) -> Mapping[str, str] | None:
     """Return the letter of each number; None without tags, with other tags, or if two share one."""
     letters: dict[str, str] = {}
     for tag in tags:

@@ -45,7 +45,7 @@ class Style:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AppleValue:
     """The bytes `[start:end)` that hold a member of an object, or where it belongs by its name."""
 
     start: int
@@ -71,7 +71,7 @@ class Place:
         return f"{line}{member}" + (f",{line}" if self.behind else style.line(self.level - 1))
 
 
-def place_of(entry: Node, language: str) -> Place:
+def place_of(entry: Node, language: str) -> AppleValue:
     """Return the place of a language in an entry; of all localizations if it is the only one."""
     held = entry.at("localizations")
     if held is None or not set(held.members) - {language}:
@@ -79,7 +79,7 @@ def place_of(entry: Node, language: str) -> Place:
     return _place(held, (language,), _ENTRY_LEVEL + 1)
 
 
-def _place(around: Node, names: tuple[str, ...], level: int) -> Place:
+def _place(around: Node, names: tuple[str, ...], level: int) -> AppleValue:
     others = [(name, each) for name, each in around.members.items() if name != names[0]]
     own = around.members.get(names[0])
     if own is None:
@@ -97,4 +97,4 @@ def _place(around: Node, names: tuple[str, ...], level: int) -> Place:
     else:
         start = around.start + 1
         end = behind[0].start if behind else around.end - 1
-    return Place(start, end, names, level, bool(before), bool(behind))
+    return AppleValue(start, end, names, level, bool(before), bool(behind))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NoReturn
 
-from dragoman_documents.catalogs.properties.entries import Entry, units, with_pairs
+from dragoman_documents.catalogs.properties.entries import PropertiesEntry, units, with_pairs
 from dragoman_documents.codec import DocumentError
 from dragoman_documents.encodings import Decoded, decoded
 from dragoman_documents.spelling import Spelling, escapes
@@ -35,7 +35,7 @@ def read(data: bytes) -> Decoded:
     return decoded(data, declared)
 
 
-def entries(text: str) -> Iterator[Entry]:
+def entries(text: str) -> Iterator[PropertiesEntry]:
     """Yield the entries whose value is quoted, in order. Raises DocumentError."""
     place = _behind_gap(text, 0)
     while place < len(text):
@@ -45,7 +45,9 @@ def entries(text: str) -> Iterator[Entry]:
             value, place = _word(text, start)
             if value.startswith('"'):
                 end = start + len(value) - 1
-                yield Entry(_meaning(key.strip('"')), _meaning(value[1:-1]), start + 1, end)
+                yield PropertiesEntry(
+                    _meaning(key.strip('"')), _meaning(value[1:-1]), start + 1, end
+                )
         if not text.startswith(";", place):
             _refuse(text, place)
         place = _behind_gap(text, place + 1)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dragoman_documents.catalogs.apple.places import Place, Style, place_of
+from dragoman_documents.catalogs.apple.places import AppleValue, Style, place_of
 from dragoman_documents.catalogs.json.codec import reference
 from dragoman_documents.catalogs.json.tree import Node, tree
 from dragoman_documents.codec import (
@@ -41,7 +41,7 @@ class _Entry:
 
     forms: tuple[PluralText, ...]
     segments: tuple[Segment, ...]
-    place: Place
+    place: AppleValue
     is_plural: bool
 
 

@@ -35,7 +35,7 @@ from dragoman_documents.inline_codes import (
     of_text,
     rendered,
 )
-from dragoman_documents.plurals.icu.messages import NO_MESSAGE, Message, parsed
+from dragoman_documents.plurals.icu.messages import NO_MESSAGE, IcuMessage, parsed
 from dragoman_documents.plurals.intervals import Intervals, intervals
 from dragoman_documents.plurals.messages import MORE_FORMS, needs_more_forms
 from dragoman_documents.splicing import Replacement, replaced, skeleton
@@ -53,7 +53,7 @@ class _Value:
 
     string: String
     segments: tuple[Segment, ...]
-    message: Message | Intervals | None = None
+    message: IcuMessage | Intervals | None = None
 
     @property
     def start(self) -> int:

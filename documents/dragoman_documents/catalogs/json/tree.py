@@ -28,10 +28,10 @@ class Node:
         self.start: Final = start
         self.end: Final = end
         self._document: Final = document
-        self._members: dict[str, Member] | None = None
+        self._members: dict[str, JsonMember] | None = None
 
     @property
-    def members(self) -> dict[str, Member]:
+    def members(self) -> dict[str, JsonMember]:
         """Return the members of an object in their order; none of any other value."""
         if self._members is None:
             self._members = _members(self._document, self.start)
@@ -57,7 +57,7 @@ class Node:
         return node
 
 
-class Member(NamedTuple):
+class JsonMember(NamedTuple):
     """A member of an object: where its key begins with its quotes, and its value."""
 
     start: int
@@ -109,15 +109,15 @@ def _ends(text: str) -> dict[int, int]:
     return ends
 
 
-def _members(document: _Document, start: int) -> dict[str, Member]:
+def _members(document: _Document, start: int) -> dict[str, JsonMember]:
     text, ends = document
-    found: dict[str, Member] = {}
+    found: dict[str, JsonMember] = {}
     place = start + 1 if text[start] == "{" else len(text)
     while (match := _MEMBER.match(text, place)) is not None:
         value_start = match.start(2)
         place = ends.get(value_start) or match.end()
         value = Node(document, value_start, place)
-        found[_meaning(match[1])] = Member(match.start(1), value)
+        found[_meaning(match[1])] = JsonMember(match.start(1), value)
     return found
 
 

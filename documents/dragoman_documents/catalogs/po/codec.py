@@ -9,13 +9,13 @@ from typing import Final
 
 from dragoman_documents.catalogs.po.header import (
     DECLARED,
-    Header,
     Plurals,
+    PoHeader,
     completed,
     plurals,
 )
-from dragoman_documents.catalogs.po.lines import Entry, Token, entries, quoted, tokens
-from dragoman_documents.catalogs.po.messages import Slot, segments, value
+from dragoman_documents.catalogs.po.lines import PoEntry, PoToken, entries, quoted, tokens
+from dragoman_documents.catalogs.po.messages import PoSlot, segments, value
 from dragoman_documents.codec import (
     Codec,
     Extraction,
@@ -35,10 +35,10 @@ class _Layout:
     text: str
     """The text with the newlines that the scanner knows, of the same length."""
     newline: str
-    entries: tuple[Entry, ...]
-    header: Header
+    entries: tuple[PoEntry, ...]
+    header: PoHeader
     plurals: Plurals
-    slots: tuple[Slot, ...]
+    slots: tuple[PoSlot, ...]
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,12 @@ def _decoded(data: bytes) -> Decoded:
     return decoded(data, declared, recognise=False)
 
 
-def _header(found: Iterable[Entry]) -> Header:
+def _header(found: Iterable[PoEntry]) -> PoHeader:
     entry = next((entry for entry in found if entry.is_header), None)
-    return Header.of(entry.msgstr.value if entry and entry.msgstr else "")
+    return PoHeader.of(entry.msgstr.value if entry and entry.msgstr else "")
 
 
-def _remarks(header: Header, forms: Plurals, lang: str) -> Iterator[Remark]:
+def _remarks(header: PoHeader, forms: Plurals, lang: str) -> Iterator[Remark]:
     language = header.field("Language").replace("_", "-")
     if language and language.split("-")[0].lower() != lang.split("-", maxsplit=1)[0].lower():
         detail = f"the header's Language is {language}, the target is {lang}"
@@ -117,7 +117,7 @@ def _remarks(header: Header, forms: Plurals, lang: str) -> Iterator[Remark]:
         yield Remark("header", detail, "plural")
 
 
-def _left_over(found: Iterable[Entry], text: str, forms: Plurals) -> Iterator[Remark]:
+def _left_over(found: Iterable[PoEntry], text: str, forms: Plurals) -> Iterator[Remark]:
     """Yield a remark on forms beyond the rule, which a translation of their message replaces."""
     for entry in found:
         is_shown = all(entry.msgstrs[form].value for form in entry.msgstrs) and not _is_fuzzy(
@@ -131,7 +131,9 @@ def _left_over(found: Iterable[Entry], text: str, forms: Plurals) -> Iterator[Re
             yield Remark(f"line {line}", detail, "plural")
 
 
-def _skeleton(text: str, lines: Iterable[Token], found: Iterable[Entry], header: Header) -> str:
+def _skeleton(
+    text: str, lines: Iterable[PoToken], found: Iterable[PoEntry], header: PoHeader
+) -> str:
     """Return the digest of all lines but msgstr, the flag `fuzzy`, blank lines and the header."""
     headers = {entry.start for entry in found if entry.is_header}
     kept = [
@@ -142,7 +144,7 @@ def _skeleton(text: str, lines: Iterable[Token], found: Iterable[Entry], header:
     return skeleton("", (), "\n".join(filter(None, kept)), header.fixed)
 
 
-def _kept(text: str, line: Token) -> str:
+def _kept(text: str, line: PoToken) -> str:
     spelled = text[line.start : line.end].strip()
     if spelled[:2] != "#,":
         return spelled
@@ -153,11 +155,11 @@ def _flags(line: str) -> list[str]:
     return [flag for each in line.strip()[2:].split(",") if (flag := each.strip())]
 
 
-def _flags_of(entry: Entry, text: str) -> list[str]:
+def _flags_of(entry: PoEntry, text: str) -> list[str]:
     return [flag for start, end in entry.flags for flag in _flags(text[start:end])]
 
 
-def _is_fuzzy(entry: Entry, text: str) -> bool:
+def _is_fuzzy(entry: PoEntry, text: str) -> bool:
     return "fuzzy" in _flags_of(entry, text)
 
 
@@ -183,7 +185,7 @@ def _values(extraction: Extraction, layout: _Layout, texts: Sequence[str | None]
     }
 
 
-def _fills(new: AbstractSet[int | None], entry: Entry, count: int) -> bool:
+def _fills(new: AbstractSet[int | None], entry: PoEntry, count: int) -> bool:
     """Return whether a plural message has all of its forms with the new ones, or not its first."""
     there = {form for form, held in entry.msgstrs.items() if held.value} | new
     return 0 not in there or there >= set(range(count))
@@ -207,7 +209,7 @@ def _renews_rule(layout: _Layout, values: _Values) -> bool:
 
 
 def _plural_changes(
-    entry: Entry, new: Mapping[int | None, tuple[int, str]], layout: _Layout
+    entry: PoEntry, new: Mapping[int | None, tuple[int, str]], layout: _Layout
 ) -> _Changes:
     """Yield what gives a message all forms of the rule, and none beyond.
 
@@ -243,7 +245,7 @@ def _flag_changes(layout: _Layout, values: _Values, options: Options) -> _Change
             yield from _without_fuzzy(entry, layout)
 
 
-def _with_fuzzy(entry: Entry, layout: _Layout) -> Replacement[str]:
+def _with_fuzzy(entry: PoEntry, layout: _Layout) -> Replacement[str]:
     if entry.flags:
         place = layout.text.index("#,", *entry.flags[0]) + 2
         return Replacement(place, place, " fuzzy,")
@@ -251,7 +253,7 @@ def _with_fuzzy(entry: Entry, layout: _Layout) -> Replacement[str]:
     return Replacement(place, place, f"#, fuzzy{layout.newline}")
 
 
-def _without_fuzzy(entry: Entry, layout: _Layout) -> _Changes:
+def _without_fuzzy(entry: PoEntry, layout: _Layout) -> _Changes:
     for start, end in entry.flags:
         flags = _flags(layout.text[start:end])
         others = ", ".join(flag for flag in flags if flag != "fuzzy")

@@ -26,13 +26,13 @@ DECLARED: Final = re.compile(rb"(?mi)^\"Content-Type:[^\"\n]{0,200}charset=([\w.
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class PoHeader:
     """The lines of a header, each `Name: value`; empty if the file has none."""
 
     lines: tuple[str, ...]
 
     @classmethod
-    def of(cls, value: str) -> Header:
+    def of(cls, value: str) -> PoHeader:
         """Return the header of the msgstr of an empty msgid."""
         return cls(tuple(value.removesuffix("\n").split("\n")) if value else ())
 
@@ -61,14 +61,14 @@ class Header:
         """Return the msgstr."""
         return "".join(f"{line}\n" for line in self.lines)
 
-    def having(self, name: str, value: str) -> Header:
+    def having(self, name: str, value: str) -> PoHeader:
         """Return a header with a field: in its place if it was there, else at the end."""
         line = f"{name}: {value}"
         if any(_name(each) == name.lower() for each in self.lines):
-            return Header(
+            return PoHeader(
                 tuple(line if _name(each) == name.lower() else each for each in self.lines)
             )
-        return Header((*self.lines, line))
+        return PoHeader((*self.lines, line))
 
 
 def _name(line: str) -> str:
@@ -85,7 +85,7 @@ class Plurals:
     fits: bool
 
 
-def plurals(header: Header, lang: str, *, filled: bool) -> Plurals:
+def plurals(header: PoHeader, lang: str, *, filled: bool) -> Plurals:
     """Return the forms by the header's rule; by the language's if none is filled and it is wrong.
 
     `filled`: whether a plural message has a translation already.
@@ -98,7 +98,9 @@ def plurals(header: Header, lang: str, *, filled: bool) -> Plurals:
     return Plurals(own, gettext_forms(own, lang), declared=False, fits=rule is None)
 
 
-def completed(header: Header, lang: str, found: Plurals, encoding: str, *, plural: bool) -> Header:
+def completed(
+    header: PoHeader, lang: str, found: Plurals, encoding: str, *, plural: bool
+) -> PoHeader:
     """Return the header of a translated file: only what is missing or wrong is changed.
 
     `plural`: whether a plural message has got a translation.
@@ -111,7 +113,7 @@ def completed(header: Header, lang: str, found: Plurals, encoding: str, *, plura
     return _encoded(header, encoding)
 
 
-def _encoded(header: Header, encoding: str) -> Header:
+def _encoded(header: PoHeader, encoding: str) -> PoHeader:
     """Return the header with the encoding, if it has none or declares another."""
     spelled = "UTF-8" if encoding in {"utf-8", "ascii"} else encoding
     content = header.field("Content-Type")

@@ -52,7 +52,7 @@ class Field(NamedTuple):
 
 
 @dataclass(slots=True)
-class Entry:
+class PoEntry:
     """A message: where its keyword begins, its flag lines, and its fields."""
 
     start: int
@@ -71,7 +71,7 @@ class Entry:
         return self.msgctxt is None and self.msgid is not None and not self.msgid.value
 
 
-class Token(NamedTuple):
+class PoToken(NamedTuple):
     """A line, or a keyword with all its lines."""
 
     start: int
@@ -83,7 +83,7 @@ class Token(NamedTuple):
     strings: tuple[int, int]
 
 
-def tokens(text: str) -> Iterator[Token]:
+def tokens(text: str) -> Iterator[PoToken]:
     """Yield the lines of a PO file that are not blank. Raises DocumentError at one that is none."""
     place, line = 0, 1
     while place < len(text):
@@ -96,11 +96,11 @@ def tokens(text: str) -> Iterator[Token]:
         start, place = match.span()
         if match.lastindex:
             comment, keyword, form, _ = match.groups()
-            yield Token(start, place, line, comment, keyword, form, match.span(4))
+            yield PoToken(start, place, line, comment, keyword, form, match.span(4))
         line += text.count("\n", start, place)
 
 
-def entries(text: str, found: Iterable[Token]) -> Iterator[Entry]:
+def entries(text: str, found: Iterable[PoToken]) -> Iterator[PoEntry]:
     """Yield the messages in order; obsolete ones are left out. Raises DocumentError."""
     builder = _Builder(text)
     for token in found:
@@ -116,12 +116,12 @@ class _Builder:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._entry: Entry | None = None
+        self._entry: PoEntry | None = None
         self._line = 0
         self._flags: list[tuple[int, int]] = []
         self._previous: int | None = None
 
-    def comment(self, token: Token) -> Entry | None:
+    def comment(self, token: PoToken) -> PoEntry | None:
         done = None
         if self._entry is not None and (self._entry.msgstr or self._entry.msgstrs):
             done = self.done()
@@ -134,18 +134,18 @@ class _Builder:
             self._previous = token.start
         return done
 
-    def keyword(self, token: Token) -> Entry | None:
+    def keyword(self, token: PoToken) -> PoEntry | None:
         if token.keyword == "domain":
             return self.done()
         done = None
         if self._begins(token.keyword):
             done = self.done()
-            self._entry = Entry(token.start, self._flags, self._previous)
+            self._entry = PoEntry(token.start, self._flags, self._previous)
             self._flags, self._previous, self._line = [], None, token.line
         self._add(token)
         return done
 
-    def done(self) -> Entry | None:
+    def done(self) -> PoEntry | None:
         entry, self._entry = self._entry, None
         if entry is None:
             return None
@@ -161,7 +161,7 @@ class _Builder:
             return True
         return keyword == "msgid" and entry.msgid is not None
 
-    def _add(self, token: Token) -> None:
+    def _add(self, token: PoToken) -> None:
         entry, found = self._entry, _field(self._text, token)
         if entry is None:
             return
@@ -176,7 +176,7 @@ class _Builder:
         setattr(entry, name, found)
 
 
-def _field(text: str, token: Token) -> Field:
+def _field(text: str, token: PoToken) -> Field:
     start, end = token.strings
     return Field(value_of(text[start:end]), start, end, token.start, token.end, token.line)
 

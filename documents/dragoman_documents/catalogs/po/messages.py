@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from dragoman_documents.catalogs.po.lines import Entry, Field
+from dragoman_documents.catalogs.po.lines import Field, PoEntry
 from dragoman_documents.codec import InlineCode, Segment, State
 from dragoman_documents.inline_codes import LOOKALIKE, fits, of_text, rendered
 from dragoman_documents.plurals.rules import Form, restored
@@ -27,10 +27,10 @@ _EXCESS_IS_IGNORED: Final = frozenset({"c-format", "php-format"})
 """
 
 
-class Slot(NamedTuple):
+class PoSlot(NamedTuple):
     """A segment's place: its entry and, of a plural message, the index of the form."""
 
-    entry: Entry
+    entry: PoEntry
     form: int | None
     lead: str
     trail: str
@@ -47,8 +47,8 @@ class _Source(NamedTuple):
 
 
 def segments(
-    entry: Entry, forms: Sequence[Form], flags: Collection[str]
-) -> Iterator[tuple[Segment, Slot]]:
+    entry: PoEntry, forms: Sequence[Form], flags: Collection[str]
+) -> Iterator[tuple[Segment, PoSlot]]:
     """Yield the segments of an entry with their slots: one, or one per plural form."""
     fuzzy = "fuzzy" in flags
     if entry.msgid is None or entry.is_header:
@@ -66,14 +66,14 @@ def segments(
 
 
 def _segment(
-    entry: Entry, index: int | None, source: _Source, category: str, *, fuzzy: bool
-) -> tuple[Segment, Slot] | None:
+    entry: PoEntry, index: int | None, source: _Source, category: str, *, fuzzy: bool
+) -> tuple[Segment, PoSlot] | None:
     core = source.text.strip()
     if entry.msgid is None or not is_translatable(core):
         return None
     lead, _, trail = source.text.partition(core)
     text, codes = of_text(core)
-    slot = Slot(entry, index, lead, trail, source.placeholder)
+    slot = PoSlot(entry, index, lead, trail, source.placeholder)
     held = entry.msgstr if index is None else entry.msgstrs.get(index)
     target = _target(held, slot, source.number, codes)
     segment = Segment(
@@ -98,7 +98,7 @@ def _state(target: str | None, *, fuzzy: bool) -> State:
 
 
 def _target(
-    held: Field | None, slot: Slot, number: int | None, codes: Sequence[InlineCode]
+    held: Field | None, slot: PoSlot, number: int | None, codes: Sequence[InlineCode]
 ) -> str | None:
     """Return the translation that is there, as its segment would have it; None if it is blank."""
     if held is None or not held.value.strip():
@@ -129,7 +129,7 @@ def _tagged(value: str, codes: Sequence[InlineCode]) -> str:
     return LOOKALIKE.sub(tag, value)
 
 
-def value(text: str, segment: Segment, slot: Slot) -> str | None:
+def value(text: str, segment: Segment, slot: PoSlot) -> str | None:
     """Return the msgstr of a translation; None if it cannot be one."""
     if not fits(text, segment.codes):
         return None

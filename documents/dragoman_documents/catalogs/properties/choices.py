@@ -41,7 +41,7 @@ class _Arm:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class JavaChoice:
     """A message with one choice. `before` and `behind` are what is around it, as spelled."""
 
     before: str
@@ -146,7 +146,7 @@ def _meaning(spelled: str, quote: str) -> str:
     return spelled.replace(quote, "'")
 
 
-def choice(value: str) -> Choice | None:
+def choice(value: str) -> JavaChoice | None:
     """Return the message that a value is; None if it has no choice, or one that is not plain.
 
     Not plain are two choices, one in an arm, quoted braces, and arms with other apostrophes than
@@ -162,7 +162,7 @@ def choice(value: str) -> Choice | None:
         return None
     arms = list(map(_arm_of, value[head.end() : end].split("|")))
     found = tuple(each for each in arms if each is not None)
-    return Choice(before, head[0], found, behind, value) if len(found) == len(arms) else None
+    return JavaChoice(before, head[0], found, behind, value) if len(found) == len(arms) else None
 
 
 def _closing(value: str, start: int) -> int:

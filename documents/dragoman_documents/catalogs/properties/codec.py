@@ -8,8 +8,8 @@ from typing import Final
 
 from dragoman_documents.catalogs.apple import strings as strings_lines
 from dragoman_documents.catalogs.properties import lines as properties_lines
-from dragoman_documents.catalogs.properties.choices import NO_CHOICE, Choice, choice, has_choice
-from dragoman_documents.catalogs.properties.entries import Entry
+from dragoman_documents.catalogs.properties.choices import NO_CHOICE, JavaChoice, choice, has_choice
+from dragoman_documents.catalogs.properties.entries import PropertiesEntry
 from dragoman_documents.codec import (
     Codec,
     Extraction,
@@ -20,7 +20,7 @@ from dragoman_documents.codec import (
 )
 from dragoman_documents.encodings import Decoded
 from dragoman_documents.inline_codes import fits, of_text, rendered
-from dragoman_documents.plurals.icu.messages import NO_MESSAGE, Message, parsed
+from dragoman_documents.plurals.icu.messages import NO_MESSAGE, IcuMessage, parsed
 from dragoman_documents.plurals.messages import MORE_FORMS, needs_more_forms
 from dragoman_documents.splicing import Replacement, replaced, skeleton
 from dragoman_text.icu import has_arms
@@ -31,9 +31,9 @@ from dragoman_text.spans import is_translatable
 class _Value:
     """An entry with its segments: the sentences of an ICU message, or one text."""
 
-    entry: Entry
+    entry: PropertiesEntry
     segments: tuple[Segment, ...]
-    message: Message | Choice | None = None
+    message: IcuMessage | JavaChoice | None = None
     doubled: bool = False
     """Whether apostrophes are doubled, as Java's MessageFormat has it."""
 
@@ -75,7 +75,7 @@ class KeyValueCodec:
     suffixes: frozenset[str]
     read: Callable[[bytes], Decoded]
     """Decodes a file. Raises DocumentError."""
-    entries: Callable[[str], Iterator[Entry]]
+    entries: Callable[[str], Iterator[PropertiesEntry]]
     """Yields the entries of a file. Raises DocumentError."""
     respelled: Callable[[str, str], str]
     """Spells a value as its source is spelled."""
@@ -131,18 +131,18 @@ class KeyValueCodec:
             if each.message is None and self._is_message(each.entry.value):
                 detail = NO_MESSAGE if has_arms(each.entry.value) else NO_CHOICE
                 yield Remark(each.entry.key, detail, "message")
-            elif isinstance(each.message, Choice) and needs_more_forms(options):
+            elif isinstance(each.message, JavaChoice) and needs_more_forms(options):
                 yield Remark(each.entry.key, MORE_FORMS, "plural")
 
     def _is_message(self, value: str) -> bool:
         return has_arms(value) or (self.message_format and has_choice(value))
 
-    def _message(self, value: str, options: Options) -> Message | Choice | None:
+    def _message(self, value: str, options: Options) -> IcuMessage | JavaChoice | None:
         if self.message_format and has_choice(value):
             return choice(value)
         return parsed(value, options)
 
-    def _value(self, entry: Entry, options: Options) -> _Value:
+    def _value(self, entry: PropertiesEntry, options: Options) -> _Value:
         message = self._message(entry.value, options)
         if message is not None or self._is_message(entry.value):
             return _Value(entry, message.segments(entry.key) if message else (), message)

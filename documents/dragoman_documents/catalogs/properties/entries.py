@@ -10,7 +10,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PropertiesEntry:
     """A key, its value decoded, and the range in which the value is spelled."""
 
     key: str

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from dragoman_documents.catalogs.properties.entries import Entry, units, with_pairs
+from dragoman_documents.catalogs.properties.entries import PropertiesEntry, units, with_pairs
 from dragoman_documents.codec import DocumentError
 from dragoman_documents.encodings import Decoded, decoded
 from dragoman_documents.spelling import Spelling, escapes
@@ -44,14 +44,14 @@ def read(data: bytes) -> Decoded:
     return decoded(data, "ascii")
 
 
-def entries(text: str) -> Iterator[Entry]:
+def entries(text: str) -> Iterator[PropertiesEntry]:
     """Yield the entries in order; every text is a .properties file."""
     place = 0
     while place < len(text) and (match := _LINE.match(text, place)) is not None:
         start, end = match.span("value")
         if start < end:
             end = _without_last_breaks(text, start, end)
-            yield Entry(_meaning(match["key"]), _meaning(text[start:end]), start, end)
+            yield PropertiesEntry(_meaning(match["key"]), _meaning(text[start:end]), start, end)
         place = match.end()
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from dragoman_documents.codec import InlineCode, Options, Segment
-from dragoman_documents.plurals.icu.messages import Message, parsed
+from dragoman_documents.plurals.icu.messages import IcuMessage, parsed
 from dragoman_documents.plurals.messages import PluralText
 from dragoman_documents.xml.html_in_text import Marked
 from dragoman_documents.xml.inline import Mixed, Range, Tags
@@ -36,7 +36,7 @@ class _Markup(NamedTuple):
 class UnitMessage:
     """The message of a unit."""
 
-    message: Message
+    message: IcuMessage
     markup: tuple[_Markup, ...]
     """By the number of its tags in the message; equal elements have one number."""
 

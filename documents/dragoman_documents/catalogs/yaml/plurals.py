@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dragoman_documents.catalogs.yaml.scanning import Member, Scalar, spelled
+from dragoman_documents.catalogs.yaml.scanning import PluralKey, Scalar, spelled
 from dragoman_documents.codec import DocumentError, Options, Segment
 from dragoman_documents.inline_codes import of_text, rendered
 from dragoman_documents.plurals.messages import (
@@ -103,7 +103,7 @@ class PluralMap:
         return PluralMap(tuple(members), forms, self.quote, self.colon, self.gap)
 
 
-def _member(scalar: Scalar) -> Member:
+def _member(scalar: Scalar) -> PluralKey:
     if scalar.member is None:
         raise DocumentError("corrupt", f"line {scalar.line} is no form of a plural message")
     return scalar.member
@@ -191,7 +191,7 @@ def _quote(key: str, scalar: Scalar) -> str | None:
     return quote if key == f"{quote}{_category(scalar)}{quote}" else None
 
 
-def _gap(members: Sequence[Scalar], keys: Sequence[Member], text: str) -> str | None:
+def _gap(members: Sequence[Scalar], keys: Sequence[PluralKey], text: str) -> str | None:
     """Return what stands between the members, or what would; None for comments and the like."""
     gaps = [text[before.end : key.start] for before, key in zip(members, keys[1:], strict=False)]
     if gaps:

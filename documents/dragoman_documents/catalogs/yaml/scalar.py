@@ -12,7 +12,7 @@ WHITE_SPACE: Final = " \t\r\n\x85\u2028\u2029"
 """Blanks and line breaks of YAML; a no-break space, which `strip` takes too, is text."""
 
 
-class Member(NamedTuple):
+class PluralKey(NamedTuple):
     """A key that is a plural category."""
 
     mapping: int
@@ -37,7 +37,7 @@ class Scalar(NamedTuple):
     """Of a block: what stands before its first letter."""
     gap: str = "\n"
     """Of a block: what separates its lines."""
-    member: Member | None = None
+    member: PluralKey | None = None
     """Where it is in a mapping whose keys so far are plural categories."""
     raw: str = ""
     """As it is spelled, with its quotes or its head."""

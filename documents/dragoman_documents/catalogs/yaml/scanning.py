@@ -14,14 +14,14 @@ from dragoman_documents.catalogs.yaml.events import events
 from dragoman_documents.catalogs.yaml.scalar import (
     STRING,
     WHITE_SPACE,
-    Member,
+    PluralKey,
     Scalar,
     is_string,
 )
 from dragoman_documents.catalogs.yaml.spelling import spelled
 from dragoman_documents.codec import DocumentError
 
-__all__ = ["Member", "Scalar", "scalars", "scalars_and_plurals", "spelled"]
+__all__ = ["PluralKey", "Scalar", "scalars", "scalars_and_plurals", "spelled"]
 
 _CATEGORIES: Final = frozenset({"zero", "one", "two", "few", "many", "other"})
 _PROPERTIES: Final = re.compile(r"(?:[&!][^\s]*\s+)*")
@@ -88,7 +88,7 @@ class _Level:
     flow: bool = False
     members: int = 0
     """String values that are still missing for its plural keys."""
-    member: Member | None = None
+    member: PluralKey | None = None
 
     @property
     def awaits_key(self) -> bool:
@@ -101,7 +101,7 @@ class _Level:
             self.plural = event.value in _CATEGORIES and event.anchor is None and not event.tag
             self.members += 1
             place = (event.start_mark.index, event.end_mark.index)
-            self.member = Member(self.start, *place, self.flow)
+            self.member = PluralKey(self.start, *place, self.flow)
 
     def step(self, key: str) -> None:
         """Note that a node has ended: a key, its value, or an item."""

@@ -10,9 +10,9 @@ from dragoman_documents.codec import Options
 from dragoman_documents.plurals.rules import CATEGORIES, Form, category, message_forms
 from dragoman_text.icu import (
     DEEPEST,
-    Argument,
-    Choice,
-    Count,
+    IcuArgument,
+    IcuChoice,
+    IcuCount,
     Node,
     NoMessage,
     written,
@@ -44,7 +44,7 @@ class Leaf:
 class Branch:
     """A choice of the message as it is written, with an arm per selector."""
 
-    choice: Choice
+    choice: IcuChoice
     arms: tuple[tuple[str, Branch | Leaf], ...]
     before: str = ""
     """What is spelled before and behind it, if it is the only choice there; also in each arm."""
@@ -92,7 +92,7 @@ class _Building:
     def _plural(
         self,
         nodes: tuple[Node, ...],
-        choices: Sequence[Choice],
+        choices: Sequence[IcuChoice],
         selectors: tuple[str, ...],
         selects: tuple[str, ...],
     ) -> Branch:
@@ -125,7 +125,7 @@ class _Building:
     def _outer(
         self,
         nodes: tuple[Node, ...],
-        choices: Sequence[Choice],
+        choices: Sequence[IcuChoice],
         selectors: tuple[str, ...],
         selects: tuple[str, ...],
     ) -> Branch:
@@ -200,7 +200,7 @@ _Pick = Callable[[dict[str, tuple[Node, ...]]], tuple[Node, ...]]
 
 
 def _explicit(
-    choices: Iterable[Choice], own: Sequence[Form], *, ordinal: bool
+    choices: Iterable[IcuChoice], own: Sequence[Form], *, ordinal: bool
 ) -> Iterator[tuple[str, int]]:
     """Yield the selectors that stay as they are: `=3`, and `zero` and `two` of a source.
 
@@ -217,7 +217,7 @@ def _explicit(
             raise NoMessage("a plural has a selector that is no category")
 
 
-def _own_forms(choices: Iterable[Choice], options: Options) -> Sequence[Form]:
+def _own_forms(choices: Iterable[IcuChoice], options: Options) -> Sequence[Form]:
     """Return the forms of the target language for the numbers that no `=1` of a source takes.
 
     Flutter takes `=1` for `one`, and of both the later one.
@@ -238,10 +238,10 @@ def _own_forms(choices: Iterable[Choice], options: Options) -> Sequence[Form]:
 
 def _named(pick: _Pick, name: str) -> _Pick:
     """Pick an arm with its count as an argument, which means the same in the arm of another."""
-    argument = Argument(f"{{{name}}}")
+    argument = IcuArgument(f"{{{name}}}")
 
     def picked(arms: dict[str, tuple[Node, ...]]) -> tuple[Node, ...]:
-        return tuple(argument if isinstance(each, Count) else each for each in pick(arms))
+        return tuple(argument if isinstance(each, IcuCount) else each for each in pick(arms))
 
     return picked
 
@@ -254,7 +254,7 @@ def _by_number(key: str, named: str) -> _Pick:
     return lambda arms: arms.get(key, arms.get(named, arms["other"]))
 
 
-def _by_form(form: Form, named: str, own: Sequence[Form], plural: Choice) -> _Pick:
+def _by_form(form: Form, named: str, own: Sequence[Form], plural: IcuChoice) -> _Pick:
     """Pick the arm that a form is translated from.
 
     It is the arm of the source's category for a number of the form, or the form's own if the arms
@@ -273,23 +273,23 @@ def _by_form(form: Form, named: str, own: Sequence[Form], plural: Choice) -> _Pi
     return pick
 
 
-def _shows_count(nodes: Iterable[Node], choices: Iterable[Choice], plural: Choice) -> bool:
+def _shows_count(nodes: Iterable[Node], choices: Iterable[IcuChoice], plural: IcuChoice) -> bool:
     """Return whether the count is written anywhere in a message, in or beside its arms."""
     arms = (arm for each in choices for arm in each.arms.values())
     return _has_count(nodes, plural) or any(_has_count(arm, plural) for arm in arms)
 
 
-def _has_count(nodes: Iterable[Node], plural: Choice) -> bool:
+def _has_count(nodes: Iterable[Node], plural: IcuChoice) -> bool:
     own = f"{{{plural.name}}}"
     return any(
-        isinstance(node, Count) or (isinstance(node, Argument) and node.raw == own)
+        isinstance(node, IcuCount) or (isinstance(node, IcuArgument) and node.raw == own)
         for node in nodes
     )
 
 
-def _choices(nodes: Iterable[Node]) -> Iterator[Choice]:
+def _choices(nodes: Iterable[Node]) -> Iterator[IcuChoice]:
     for node in nodes:
-        if isinstance(node, Choice):
+        if isinstance(node, IcuChoice):
             yield node
             for arm in node.arms.values():
                 yield from _choices(arm)
@@ -297,16 +297,16 @@ def _choices(nodes: Iterable[Node]) -> Iterator[Choice]:
 
 def _around(nodes: Sequence[Node]) -> tuple[str, str]:
     """Return what is spelled before and behind a choice; nothing if there are several."""
-    places = [index for index, node in enumerate(nodes) if isinstance(node, Choice)]
+    places = [index for index, node in enumerate(nodes) if isinstance(node, IcuChoice)]
     if len(places) != 1:
         return "", ""
     return written(nodes[: places[0]]), written(nodes[places[0] + 1 :])
 
 
-def _chosen(nodes: Iterable[Node], choice: Choice, pick: _Pick) -> Iterator[Node]:
+def _chosen(nodes: Iterable[Node], choice: IcuChoice, pick: _Pick) -> Iterator[Node]:
     """Yield the nodes with an arm picked for each choice of the same variable."""
     for node in nodes:
-        if not isinstance(node, Choice):
+        if not isinstance(node, IcuChoice):
             yield node
         elif (node.name, node.kind) == (choice.name, choice.kind):
             yield from _chosen(pick(node.arms), choice, pick)

@@ -30,12 +30,12 @@ from dragoman_text import icu
 from dragoman_text.icu import (
     ARGUMENT,
     MARK,
-    Argument,
-    Choice,
-    Count,
+    IcuArgument,
+    IcuChoice,
+    IcuCount,
+    IcuText,
     Node,
     NoMessage,
-    Text,
     has_arms,
 )
 from dragoman_text.spans import is_translatable
@@ -67,7 +67,7 @@ class _Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class IcuMessage:
     """A message with arms, as the sentences of the target language."""
 
     root: Branch | Leaf
@@ -126,7 +126,7 @@ class Message:
         )
         new = rendered(text, sentence.codes, partial(escape, doubled=self.doubled))
         nodes = sentence.leaf.nodes
-        doubled = self.doubled or any(isinstance(each, Text) and each.doubled for each in nodes)
+        doubled = self.doubled or any(isinstance(each, IcuText) and each.doubled for each in nodes)
         spelling = Spelling(_pieces(sentence), partial(escape, doubled=doubled))
         kept = rendered(text, sentence.codes, spelling.keeping(text))
         new, kept = (each.replace(MARK, sentence.placeholder or "") for each in (new, kept))
@@ -139,7 +139,7 @@ def _pieces(sentence: _Sentence) -> Iterator[tuple[str, str]]:
     quotes = _quotes_are_codes(sentence.leaf, sentence.number)
     for node in sentence.leaf.nodes:
         piece = _piece(node, sentence.number, sentence.placeholder, quotes=quotes)
-        if isinstance(node, Text) and isinstance(piece, str):
+        if isinstance(node, IcuText) and isinstance(piece, str):
             yield node.text, node.written
         elif isinstance(piece, str):
             counts = sentence.number is not None and piece == str(sentence.number)
@@ -158,7 +158,7 @@ def _flat(text: str, *, counted: bool) -> list[str]:
     kind = "plural" if counted else "select"
     found = [""]
     for node in _arm(icu.parsed(f"{{n,{kind},other{{{text}}}}}")):
-        if isinstance(node, Text):
+        if isinstance(node, IcuText):
             found[-1] += node.text
         else:
             found += (icu.written([node]), "")
@@ -167,12 +167,12 @@ def _flat(text: str, *, counted: bool) -> list[str]:
 
 def _arm(nodes: Sequence[Node]) -> Sequence[Node]:
     """Return the content of the only arm of a message. Raises NoMessage if it is more."""
-    if len(nodes) != 1 or not isinstance(nodes[0], Choice):
+    if len(nodes) != 1 or not isinstance(nodes[0], IcuChoice):
         raise NoMessage("a sentence ends its arm")
     return nodes[0].arms["other"]
 
 
-def parsed(text: str, options: Options) -> Message | None:
+def parsed(text: str, options: Options) -> IcuMessage | None:
     """Return the message that a text is; None if it has no arms or is not valid ICU syntax.
 
     None too if its choices give more than 64 sentences, if it counts two things, or if it holds the
@@ -186,7 +186,7 @@ def parsed(text: str, options: Options) -> Message | None:
     except NoMessage:
         return None
     doubled = "''" in text and not icu.has_bare_apostrophe(nodes)
-    return Message(root, tuple(_sentences(root, doubled=doubled)), doubled, text)
+    return IcuMessage(root, tuple(_sentences(root, doubled=doubled)), doubled, text)
 
 
 def _sentences(root: Branch | Leaf, *, doubled: bool) -> Iterator[_Sentence]:
@@ -226,7 +226,9 @@ def _numbered(leaf: Leaf, branch: Branch, *, doubled: bool) -> _Sentence | None:
 def _counts(leaf: Leaf, branch: Branch) -> list[str]:
     """Return the places of the count in a sentence, as spelled."""
     own = f"{{{branch.choice.name}}}" if not branch.choice.offset else None
-    found = ("#" if isinstance(node, Count) else getattr(node, "raw", None) for node in leaf.nodes)
+    found = (
+        "#" if isinstance(node, IcuCount) else getattr(node, "raw", None) for node in leaf.nodes
+    )
     return [each for each in found if each is not None and each in {"#", own}]
 
 
@@ -254,11 +256,11 @@ def _sentence(
 
 def _piece(node: Node, number: int | None, placeholder: str | None, *, quotes: bool) -> Piece:
     match node:
-        case Text(text, raw):
+        case IcuText(text, raw):
             return SingleCode(raw) if quotes and raw is not None else text
-        case Count():
+        case IcuCount():
             return "#" if number is None else str(number)
-        case Argument(raw):
+        case IcuArgument(raw):
             if number is not None and raw == placeholder:
                 return str(number)
             return raw if ARGUMENT.fullmatch(raw) else SingleCode(raw)
@@ -268,15 +270,15 @@ def _piece(node: Node, number: int | None, placeholder: str | None, *, quotes: b
 
 def _hash_counts(leaf: Leaf, number: int | None) -> bool:
     """Return whether `#` in the text is the count, because no number stands for it."""
-    return number is None and any(isinstance(node, Count) for node in leaf.nodes)
+    return number is None and any(isinstance(node, IcuCount) for node in leaf.nodes)
 
 
 def _quotes_are_codes(leaf: Leaf, number: int | None) -> bool:
     """Return whether quoted text would be taken for an argument or a count if it were text."""
-    texts = [node for node in leaf.nodes if isinstance(node, Text)]
+    texts = [node for node in leaf.nodes if isinstance(node, IcuText)]
     if _hash_counts(leaf, number) and any("#" in each.text for each in texts):
         return True
-    joined = "".join(node.text if isinstance(node, Text) else MARK for node in leaf.nodes)
+    joined = "".join(node.text if isinstance(node, IcuText) else MARK for node in leaf.nodes)
     return ARGUMENT.search(joined) is not None
 
 
