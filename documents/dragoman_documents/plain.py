@@ -79,7 +79,7 @@ class _Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
+class TextCodec:
     """Lines and wrapped paragraphs between blank lines."""
 
     name: str = "txt"
@@ -277,4 +277,4 @@ def _filled(text: str, slot: _Slot, first: str) -> list[str]:
     return lines
 
 
-CODECS: Final[Mapping[str, Codec]] = {"txt": Plain()}
+CODECS: Final[Mapping[str, Codec]] = {"txt": TextCodec()}

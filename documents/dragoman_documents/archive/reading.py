@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 from dragoman_documents.archive.writing import (
     CENTRAL,
     LOCAL,
-    Member,
+    ArchiveMember,
     end_record,
     rewritten,
 )
@@ -120,7 +120,9 @@ def _refuse_ole(data: bytes) -> NoReturn:
     )
 
 
-def _members(data: bytes, infos: Sequence[zipfile.ZipInfo], directory: int) -> Iterator[Member]:
+def _members(
+    data: bytes, infos: Sequence[zipfile.ZipInfo], directory: int
+) -> Iterator[ArchiveMember]:
     if len(infos) > MOST_MEMBERS:
         raise DocumentError("bomb", f"the archive has more than {MOST_MEMBERS} members")
     if sum(each.file_size for each in infos) > MOST_BYTES:
@@ -129,7 +131,7 @@ def _members(data: bytes, infos: Sequence[zipfile.ZipInfo], directory: int) -> I
     for info in infos:
         _check(info)
         start = _data_start(data, info, entry)
-        yield Member(
+        yield ArchiveMember(
             info.orig_filename.replace("\\", "/"),
             info.file_size,
             info.CRC,
@@ -172,7 +174,7 @@ def _data_start(data: bytes, info: zipfile.ZipInfo, entry: int) -> int:
     return name + int(local[9]) + int(local[10])
 
 
-def _check_names(members: Sequence[Member]) -> None:
+def _check_names(members: Sequence[ArchiveMember]) -> None:
     seen: set[str] = set()
     for each in members:
         if each.name in seen:
@@ -187,7 +189,7 @@ def _leaves(name: str) -> bool:
     return not name or "\0" in name or ".." in parts or not parts[0] or parts[0].endswith(":")
 
 
-def _check_extents(members: Sequence[Member], directory: int) -> None:
+def _check_extents(members: Sequence[ArchiveMember], directory: int) -> None:
     """Refuse members that share bytes: such archives unpack to far more than their size."""
     end = 0
     for each in sorted(members, key=lambda each: each.header):
@@ -198,7 +200,7 @@ def _check_extents(members: Sequence[Member], directory: int) -> None:
         _corrupt("a member reaches into the directory of the archive")
 
 
-def _inflated(raw: memoryview, member: Member) -> bytes:
+def _inflated(raw: memoryview, member: ArchiveMember) -> bytes:
     if member.method not in _METHODS:
         _corrupt(f"the member {_shown(member.name)} is compressed in a way no office file may be")
     inflating = zlib.decompressobj(-zlib.MAX_WBITS)

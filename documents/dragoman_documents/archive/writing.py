@@ -26,7 +26,7 @@ _ZIP64: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ArchiveMember:
     """A file of an archive. Positions are bytes of the archive's data."""
 
     name: str
@@ -44,7 +44,7 @@ class Member:
 
 
 def rewritten(
-    data: bytes, members: Sequence[Member], directory: int, changed: Mapping[str, bytes]
+    data: bytes, members: Sequence[ArchiveMember], directory: int, changed: Mapping[str, bytes]
 ) -> bytes:
     """Return an archive with new contents for some members.
 
@@ -79,14 +79,14 @@ def rewritten(
     return b"".join(parts)
 
 
-def _packed(member: Member, changed: Mapping[str, bytes]) -> bytes:
+def _packed(member: ArchiveMember, changed: Mapping[str, bytes]) -> bytes:
     if member.method == zipfile.ZIP_STORED:
         return changed[member.name]
     deflating = zlib.compressobj(wbits=-zlib.MAX_WBITS)
     return deflating.compress(changed[member.name]) + deflating.flush()
 
 
-def _local(data: bytes, member: Member, new: bytes, packed: bytes) -> bytes:
+def _local(data: bytes, member: ArchiveMember, new: bytes, packed: bytes) -> bytes:
     fields = list(LOCAL.unpack_from(data, member.header))
     name = member.header + LOCAL.size
     extra = _without_zip64(data[name + fields[9] : member.start])
@@ -96,7 +96,7 @@ def _local(data: bytes, member: Member, new: bytes, packed: bytes) -> bytes:
     return LOCAL.pack(*fields) + data[name : name + fields[9]] + extra
 
 
-def _descriptor_length(data: bytes, member: Member) -> int:
+def _descriptor_length(data: bytes, member: ArchiveMember) -> int:
     """Return the bytes of the data descriptor after a member; 0 if it has none."""
     if not LOCAL.unpack_from(data, member.header)[2] & _DESCRIPTOR_FLAG:
         return 0
@@ -113,7 +113,7 @@ def _descriptor_length(data: bytes, member: Member) -> int:
     return 0
 
 
-def _raw_entry(data: bytes, member: Member) -> bytes:
+def _raw_entry(data: bytes, member: ArchiveMember) -> bytes:
     lengths = CENTRAL.unpack_from(data, member.entry)[10:13]
     return data[member.entry : member.entry + CENTRAL.size + sum(lengths)]
 
@@ -135,7 +135,7 @@ def _moved(entry: bytes, shift: int) -> bytes:
     return entry
 
 
-def _resized(entry: bytes, member: Member, shift: int, new: bytes, packed: bytes) -> bytes:
+def _resized(entry: bytes, member: ArchiveMember, shift: int, new: bytes, packed: bytes) -> bytes:
     """Return the entry of a changed member, without 64-bit fields."""
     fields = list(CENTRAL.unpack_from(entry))
     rest = CENTRAL.size + fields[10]

@@ -11,19 +11,19 @@ from dragoman_documents.codec import Codec, Remark, Segment, State
 from dragoman_documents.plurals.messages import PluralText, plural_texts
 from dragoman_documents.plurals.rules import forms
 from dragoman_documents.xml.files import Read, XmlCodec
-from dragoman_documents.xml.inline import Mixed, Rules, mixed
+from dragoman_documents.xml.inline import InlineRules, Mixed, mixed
 from dragoman_documents.xml.plurals import FormWriter, slot
-from dragoman_documents.xml.slots import Slot, translatable
+from dragoman_documents.xml.slots import XmlSlot, translatable
 from dragoman_documents.xml.targets import (
     TargetWriter,
     set_language,
     target_text,
     with_attribute,
 )
-from dragoman_documents.xml.tree import Element, text_of
+from dragoman_documents.xml.tree import XmlElement, text_of
 
 _XML: Final = {"": "", "http://www.w3.org/XML/1998/namespace": "xml"}
-_RULES: Final = Rules()
+_RULES: Final = InlineRules()
 _COUNT: Final = re.compile(r"%L?n")
 _ORDER: Final = {"lv": ("one", "other", "zero")}
 """Languages whose forms Qt has in another order than CLDR (numerus.cpp of Qt's linguist)."""
@@ -34,8 +34,8 @@ class _Numerus:
     """The `translation` of a message with a `numerusform` per form of the language."""
 
     data: bytes
-    target: Element
-    forms: Sequence[Element]
+    target: XmlElement
+    forms: Sequence[XmlElement]
 
     @property
     def range(self) -> tuple[int, int]:
@@ -81,7 +81,7 @@ def _read(read: Read) -> None:
                 _add_message(read, each, f"{place}, message {number}")
 
 
-def _add_message(read: Read, message: Element, place: str) -> None:
+def _add_message(read: Read, message: XmlElement, place: str) -> None:
     source = message.child("source")
     if source is None or source.content == source.end:
         return
@@ -107,15 +107,15 @@ def _add_message(read: Read, message: Element, place: str) -> None:
         b"</translation>",
         _tag(tag, "unfinished"),
     )
-    read.slots.append((Slot(segment, target.start, target.end, writer),))
+    read.slots.append((XmlSlot(segment, target.start, target.end, writer),))
 
 
-def _behind(source: Element) -> Element:
+def _behind(source: XmlElement) -> XmlElement:
     """Return an empty translation behind a source, in a message that has none."""
-    return Element("translation", {}, source.end, source.end)
+    return XmlElement("translation", {}, source.end, source.end)
 
 
-def _longest(target: Element) -> Element:
+def _longest(target: XmlElement) -> XmlElement:
     """Return the element with a translation; of those of several lengths the first one."""
     is_varied = target.attributes.get("variants") == "yes"
     return (target.child("lengthvariant") if is_varied else None) or target
@@ -127,7 +127,7 @@ def _state(held: str | None, kind: str | None) -> State:
     return "draft" if kind == "unfinished" else "done"
 
 
-def _add_forms(read: Read, target: Element, source: Mixed, about: Segment) -> None:
+def _add_forms(read: Read, target: XmlElement, source: Mixed, about: Segment) -> None:
     """Add the forms of a message, if it has as many as the target language."""
     own = _own_forms(read, source)
     elements = [each for each in target.children if each.name == "numerusform"]

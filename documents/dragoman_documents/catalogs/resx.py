@@ -7,7 +7,7 @@ from typing import Final
 
 from dragoman_documents.codec import Codec, Segment
 from dragoman_documents.xml.files import XML_NAMESPACE, Read, XmlCodec, add_content
-from dragoman_documents.xml.inline import Rules
+from dragoman_documents.xml.inline import InlineRules
 from dragoman_documents.xml.tree import text_of
 
 
@@ -20,7 +20,7 @@ def _resx(read: Read) -> None:
         if "type" in each.attributes or "mimetype" in each.attributes:
             continue
         note = text_of(read.data[comment.content : comment.stop]).strip() if comment else ""
-        add_content(read, value, Rules(), Segment("", name, "message", context=note or None))
+        add_content(read, value, InlineRules(), Segment("", name, "message", context=note or None))
 
 
 CODECS: Final[Mapping[str, Codec]] = {

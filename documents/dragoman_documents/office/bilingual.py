@@ -11,8 +11,8 @@ from dragoman_documents.office.paragraphs.items import Fixed
 from dragoman_documents.office.paragraphs.reading import raw_name
 from dragoman_documents.office.paragraphs.writing import Runs
 from dragoman_documents.xml.inline import MixedWriter, Range
-from dragoman_documents.xml.slots import Inner, Slot, Writer
-from dragoman_documents.xml.tree import Element
+from dragoman_documents.xml.slots import Inner, XmlSlot, XmlWriter
+from dragoman_documents.xml.tree import XmlElement
 
 _NOT_COPIED: Final = frozenset({"w:numPr", "w:sectPr", "w:pPrChange"})
 
@@ -26,7 +26,7 @@ class Doubled:
     tooltips of links are not copied: a document would show them twice.
     """
 
-    writer: Writer
+    writer: XmlWriter
     data: bytes
     before: bytes
     after: bytes
@@ -38,8 +38,14 @@ class Doubled:
 
     @classmethod
     def of(
-        cls, slot: Slot, data: bytes, paragraph: Element, inside: Sequence[Slot], *, boxed: bool
-    ) -> Slot:
+        cls,
+        slot: XmlSlot,
+        data: bytes,
+        paragraph: XmlElement,
+        inside: Sequence[XmlSlot],
+        *,
+        boxed: bool,
+    ) -> XmlSlot:
         """Return the slot of a bilingual paragraph with slots inside; `boxed` ones are no tips."""
         properties = paragraph.child("w:pPr")
         section = properties is not None and properties.child("w:sectPr") is not None
@@ -55,7 +61,9 @@ class Doubled:
         return slot._replace(segment=segment, writer=writer, start=paragraph.end, end=paragraph.end)
 
     @classmethod
-    def in_line(cls, slot: Slot, data: bytes, between: bytes, inside: Sequence[Slot]) -> Slot:
+    def in_line(
+        cls, slot: XmlSlot, data: bytes, between: bytes, inside: Sequence[XmlSlot]
+    ) -> XmlSlot:
         """Return the slot of a paragraph with its translation in it, after a line break."""
         left_out, _ = _left_out(slot, inside)
         writer = cls(slot.writer, data, between, b"", slot.start, slot.end, left_out)
@@ -83,7 +91,7 @@ class Doubled:
         return self.writer.fixed(ranges)
 
 
-def _left_out(slot: Slot, inside: Sequence[Slot]) -> tuple[tuple[tuple[int, int], ...], bool]:
+def _left_out(slot: XmlSlot, inside: Sequence[XmlSlot]) -> tuple[tuple[tuple[int, int], ...], bool]:
     """Return the markup that holds other segments and the tooltips of links, in their order.
 
     And whether there is any such markup.
@@ -100,7 +108,7 @@ def _left_out(slot: Slot, inside: Sequence[Slot]) -> tuple[tuple[tuple[int, int]
     return tuple(sorted(found)), not found.isdisjoint(fixed)
 
 
-def _properties(data: bytes, properties: Element | None) -> bytes:
+def _properties(data: bytes, properties: XmlElement | None) -> bytes:
     if properties is None:
         return b""
     end = data[properties.content : properties.end]

@@ -15,10 +15,10 @@ from dragoman_documents.office.ooxml import (
     of_type,
     related,
 )
-from dragoman_documents.office.package_codec import Found, Part, opened, text_slot
+from dragoman_documents.office.package_codec import Found, PackagePart, opened, text_slot
 from dragoman_documents.values import is_text
-from dragoman_documents.xml.slots import Slot
-from dragoman_documents.xml.tree import Element, text_of
+from dragoman_documents.xml.slots import XmlSlot
+from dragoman_documents.xml.tree import XmlElement, text_of
 
 _SHOWN: Final = re.compile(
     rb"title|dLbl>|dispUnitsLbl>|strLit|txData|strDim|:name>|:tx>\s*<(?:\w+:)?v[ >]"
@@ -66,14 +66,16 @@ def add_charts(
     _add_shapes(found, archive, types)
 
 
-def _texts(part: Part, chart: int, known: set[int], *, copies: bool) -> list[tuple[Slot, ...]]:
+def _texts(
+    part: PackagePart, chart: int, known: set[int], *, copies: bool
+) -> list[tuple[XmlSlot, ...]]:
     """Return the slots of categories and names of series: all copies of one cell together.
 
     Equal texts of other places stay apart: two words may have one translation, and an output must
     have as many segments as its source.
     """
     place = f"chart {chart}, data"
-    held: dict[tuple[str | int, ...], list[Slot]] = {}
+    held: dict[tuple[str | int, ...], list[XmlSlot]] = {}
     for each in part.root.descendants(*_TEXTS):
         cells = _formula(part, each)
         for index, value in enumerate(_values(each, copies=copies)):
@@ -85,13 +87,13 @@ def _texts(part: Part, chart: int, known: set[int], *, copies: bool) -> list[tup
     return [tuple(slots) for slots in held.values()]
 
 
-def _formula(part: Part, element: Element) -> str:
+def _formula(part: PackagePart, element: XmlElement) -> str:
     """Return which cells an element copies; empty if it does not."""
     found = next(element.descendants(*_FORMULAS), None)
     return "" if found is None else text_of(part.data[found.content : found.stop])
 
 
-def _values(element: Element, *, copies: bool) -> Iterator[Element]:
+def _values(element: XmlElement, *, copies: bool) -> Iterator[XmlElement]:
     """Yield the elements with texts below one, copies of cells only if wanted."""
     if element.name == "c:trendline":
         yield from (each for each in element.children if each.name == "c:name")

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dragoman_documents.codec import Remark, RemarkKind
-from dragoman_documents.office.package_codec import Part
+from dragoman_documents.office.package_codec import PackagePart
 from dragoman_documents.xml.slots import translatable
-from dragoman_documents.xml.tree import Element, text_of
+from dragoman_documents.xml.tree import XmlElement, text_of
 
 _VALUES: Final = frozenset({
     "w:dataBinding", "w15:dataBinding", "w:date", "w:dropDownList", "w:comboBox",
@@ -33,13 +33,13 @@ _LITERAL: Final = re.compile(r'"[^"]*"')
 _MACRO: Final = re.compile(r"\s*MACROBUTTON\s+\S+", re.IGNORECASE)
 
 
-def is_value(control: Element) -> bool:
+def is_value(control: XmlElement) -> bool:
     """Return whether a content control shows data, a date or a choice, which no translation is."""
     properties = control.child("w:sdtPr")
     return properties is not None and any(each.name in _VALUES for each in properties.children)
 
 
-def remark_value(part: Part, control: Element, place: str) -> Iterator[Remark]:
+def remark_value(part: PackagePart, control: XmlElement, place: str) -> Iterator[Remark]:
     """Yield the remark on a content control that is left, if it shows text."""
     texts = (text_of(part.data[each.content : each.stop]) for each in control.descendants("w:t"))
     if any(map(translatable, texts)):
@@ -72,7 +72,7 @@ def _says(name: str, instruction: str, result: str) -> bool:
     return translatable(result) or translatable(literals)
 
 
-def remark_fields(part: Part) -> Iterator[Remark]:
+def remark_fields(part: PackagePart) -> Iterator[Remark]:
     """Yield a remark per kind of field whose texts stay in the source language."""
     if _NAMES.search(part.data) is None:
         return
@@ -82,7 +82,7 @@ def remark_fields(part: Part) -> Iterator[Remark]:
             yield Remark("document", detail, kind, count)
 
 
-def _fields(part: Part) -> Iterator[_Field]:
+def _fields(part: PackagePart) -> Iterator[_Field]:
     """Yield the fields of a part, each when it ends; text counts for the innermost one."""
     waiting: list[_Field] = []
     for each in part.root.descendants("w:fldChar", "w:instrText", "w:t", "w:fldSimple"):
@@ -102,6 +102,6 @@ def _fields(part: Part) -> Iterator[_Field]:
     yield from waiting
 
 
-def _simple(part: Part, element: Element) -> _Field:
+def _simple(part: PackagePart, element: XmlElement) -> _Field:
     texts = [text_of(part.data[each.content : each.stop]) for each in element.descendants("w:t")]
     return _Field([element.attributes.get("w:instr", "")], texts)

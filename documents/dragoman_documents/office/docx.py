@@ -27,15 +27,15 @@ from dragoman_documents.office.ooxml import (
 from dragoman_documents.office.package_codec import (
     Found,
     PackageCodec,
-    Part,
+    PackagePart,
     attribute_slot,
     headless,
     opened,
 )
 from dragoman_documents.office.paragraphs.links import FieldNames
 from dragoman_documents.office.paragraphs.reading import Dialect, Reader
-from dragoman_documents.xml.slots import Slot
-from dragoman_documents.xml.tree import Element
+from dragoman_documents.xml.slots import XmlSlot
+from dragoman_documents.xml.tree import XmlElement
 
 WORD: Final = Dialect(
     run="w:r",
@@ -112,7 +112,7 @@ def _headings(archive: Archive, types: dict[str, str]) -> dict[str, int]:
 class _Walk:
     """Goes through the paragraphs of a part in their order."""
 
-    part: Part
+    part: PackagePart
     found: Found
     options: Options
     styles: Mapping[str, int]
@@ -130,7 +130,7 @@ class _Walk:
         self.reader = Reader(self.part.data, WORD)
         self.drawing = Reader(self.part.data, DRAWING)
 
-    def below(self, element: Element) -> Iterator[tuple[Slot, ...]]:
+    def below(self, element: XmlElement) -> Iterator[tuple[XmlSlot, ...]]:
         """Yield the slots of the segments below an element."""
         for each in element.children:
             for slot in self._attributes(each):
@@ -149,20 +149,20 @@ class _Walk:
     def _here(self) -> str:
         return f"{self.place}paragraph {self.count}"
 
-    def _is_left(self, element: Element) -> bool:
+    def _is_left(self, element: XmlElement) -> bool:
         """Return whether an element is a content control whose value stays, and remark it."""
         if element.name != "w:sdt" or not is_value(element):
             return False
         self.found.remarks += remark_value(self.part, element, self._here())
         return True
 
-    def _drawn(self, element: Element) -> Iterator[tuple[Slot, ...]]:
+    def _drawn(self, element: XmlElement) -> Iterator[tuple[XmlSlot, ...]]:
         """Yield the slot of a paragraph of DrawingML, as a locked canvas has them."""
         slot = paragraph_slot(self.part, self.drawing, element, Paragraph(self._here(), _DRAWN))
         if slot is not None:
             yield (slot,)
 
-    def _attributes(self, element: Element) -> Iterator[Slot]:
+    def _attributes(self, element: XmlElement) -> Iterator[XmlSlot]:
         """Yield the slots of attributes of links, pictures, tables and shapes of old Word."""
         name, place = element.name, self._here()
         if name in {"wp:docPr", "a:cNvPr"}:
@@ -178,7 +178,7 @@ class _Walk:
         elif name.startswith("v:"):
             yield from attribute_slot(self.part, element, "alt", f"{place}, alternative text")
 
-    def _paragraph(self, element: Element) -> Iterator[tuple[Slot, ...]]:
+    def _paragraph(self, element: XmlElement) -> Iterator[tuple[XmlSlot, ...]]:
         self.count += 1
         kind, level = self._kind(element)
         place = self._here()
@@ -201,14 +201,19 @@ class _Walk:
         yield from boxes
 
     def _doubled(
-        self, slot: Slot, element: Element, inside: Sequence[tuple[Slot, ...]], *, boxed: bool
-    ) -> Slot:
+        self,
+        slot: XmlSlot,
+        element: XmlElement,
+        inside: Sequence[tuple[XmlSlot, ...]],
+        *,
+        boxed: bool,
+    ) -> XmlSlot:
         if not self.options.bilingual:
             return slot
         others = [each for slots in inside for each in slots]
         return Doubled.of(slot, self.part.data, element, others, boxed=boxed)
 
-    def _kind(self, element: Element) -> tuple[Kind, int | None]:
+    def _kind(self, element: XmlElement) -> tuple[Kind, int | None]:
         properties = element.child("w:pPr")
         style = None if properties is None else properties.child("w:pStyle")
         level = None if style is None else self.styles.get(style.attributes.get("w:val", ""))
@@ -218,9 +223,9 @@ class _Walk:
             return "list_item", None
         return "cell" if self.cells else "paragraph", None
 
-    def _alternatives(self, element: Element) -> Iterator[tuple[Slot, ...]]:
+    def _alternatives(self, element: XmlElement) -> Iterator[tuple[XmlSlot, ...]]:
         """Yield the slots of alternatives: together if all hold the same paragraphs."""
-        held: list[list[tuple[Slot, ...]]] = []
+        held: list[list[tuple[XmlSlot, ...]]] = []
         for each in element.children:
             found = list(self.below(each))
             yield from (slots for slots in found if slots[0].segment.kind == "attribute")

@@ -10,7 +10,7 @@ from dragoman_documents.archive.reading import Archive
 from dragoman_documents.codec import Kind, Remark, Segment
 from dragoman_documents.office.package_codec import (
     Found,
-    Part,
+    PackagePart,
     attribute_slot,
     opened,
     text_slot,
@@ -20,8 +20,8 @@ from dragoman_documents.office.paragraphs.filling import Names
 from dragoman_documents.office.paragraphs.items import texts, trimmed
 from dragoman_documents.office.paragraphs.reading import Dialect, Reader, raw_name
 from dragoman_documents.office.paragraphs.writing import block
-from dragoman_documents.xml.slots import Slot, translatable
-from dragoman_documents.xml.tree import Element
+from dragoman_documents.xml.slots import XmlSlot, translatable
+from dragoman_documents.xml.tree import XmlElement
 
 _OFFICE: Final = "http://schemas.openxmlformats.org"
 _STRICT: Final = "http://purl.oclc.org/ooxml"
@@ -153,8 +153,8 @@ class Paragraph:
 
 
 def paragraph_slot(
-    part: Part, reader: Reader, element: Element, about: Paragraph, *, whole: bool = False
-) -> Slot | None:
+    part: PackagePart, reader: Reader, element: XmlElement, about: Paragraph, *, whole: bool = False
+) -> XmlSlot | None:
     """Return the slot of a paragraph; None if it has no text.
 
     With `whole` all of its content is replaced, and nothing beside the runs is kept.
@@ -177,10 +177,10 @@ def paragraph_slot(
         headings=about.headings,
         doubled=about.doubled,
     )
-    return Slot(segment, found.start, found.end, found.runs, part.name)
+    return XmlSlot(segment, found.start, found.end, found.runs, part.name)
 
 
-def _names(part: Part, dialect: Dialect, element: Element) -> Names:
+def _names(part: PackagePart, dialect: Dialect, element: XmlElement) -> Names:
     """Return the names of the paragraph's elements as the file spells them."""
     run = element.child(dialect.run) or next(element.descendants(dialect.run), None)
     text = run and run.child(dialect.text)
@@ -195,8 +195,8 @@ def _names(part: Part, dialect: Dialect, element: Element) -> Names:
 
 
 def drawing_slots(
-    part: Part, root: Element, place: str, kind: Kind = "paragraph"
-) -> Iterator[Slot]:
+    part: PackagePart, root: XmlElement, place: str, kind: Kind = "paragraph"
+) -> Iterator[XmlSlot]:
     """Yield the slots of the paragraphs of DrawingML below an element."""
     reader = Reader(part.data, DRAWING)
     for element in root.descendants("a:p"):
@@ -205,7 +205,7 @@ def drawing_slots(
             yield slot
 
 
-def alternative_texts(part: Part, element: Element, place: str) -> Iterator[Slot]:
+def alternative_texts(part: PackagePart, element: XmlElement, place: str) -> Iterator[XmlSlot]:
     """Yield the slots of the alternative texts of a picture or a shape, and of its links' tips."""
     for attribute in ("descr", "title"):
         yield from attribute_slot(part, element, attribute, f"{place}, alternative text")
@@ -214,7 +214,7 @@ def alternative_texts(part: Part, element: Element, place: str) -> Iterator[Slot
             yield from attribute_slot(part, each, "tooltip", f"{place}, tooltip")
 
 
-def remark_tips(found: Found, part: Part, place: str) -> None:
+def remark_tips(found: Found, part: PackagePart, place: str) -> None:
     """Add a remark for the tooltips of links in texts, which are a part of their formatting."""
     if b"tooltip=" not in part.data:
         return

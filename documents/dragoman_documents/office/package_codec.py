@@ -22,7 +22,7 @@ from dragoman_documents.inline_codes import plain, rendered
 from dragoman_documents.splicing import skeleton
 from dragoman_documents.xml.slots import (
     Inner,
-    Slot,
+    XmlSlot,
     digest,
     spliced,
     translatable,
@@ -30,8 +30,8 @@ from dragoman_documents.xml.slots import (
 )
 from dragoman_documents.xml.spelling import kept
 from dragoman_documents.xml.tree import (
-    Element,
-    Source,
+    XmlElement,
+    XmlSource,
     attribute_range,
     content_of,
     escaped,
@@ -45,12 +45,12 @@ _RIGHT_TO_LEFT: Final = {"ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "ug",
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PackagePart:
     """A member of the archive with text in it."""
 
     name: str
-    source: Source
-    root: Element
+    source: XmlSource
+    root: XmlElement
 
     @property
     def data(self) -> bytes:
@@ -58,22 +58,22 @@ class Part:
         return self.source.data
 
 
-def opened(archive: Archive, name: str, prefixes: dict[str, str]) -> Part:
+def opened(archive: Archive, name: str, prefixes: dict[str, str]) -> PackagePart:
     """Return a part of an archive. Raises DocumentError."""
     read = source(archive.read(name))
-    return Part(name, read, parsed(read.data, prefixes, what=name))
+    return PackagePart(name, read, parsed(read.data, prefixes, what=name))
 
 
 @dataclass(slots=True)
 class Found:
     """What has been found in a document so far."""
 
-    parts: list[Part] = field(default_factory=list)
-    slots: list[tuple[Slot, ...]] = field(default_factory=list)
+    parts: list[PackagePart] = field(default_factory=list)
+    slots: list[tuple[XmlSlot, ...]] = field(default_factory=list)
     """Per segment its slots; more than one where a document holds the same text several times."""
     remarks: list[Remark] = field(default_factory=list)
 
-    def add(self, part: Part, slots: Sequence[tuple[Slot, ...]]) -> None:
+    def add(self, part: PackagePart, slots: Sequence[tuple[XmlSlot, ...]]) -> None:
         """Add a part with its slots."""
         self.parts.append(part)
         self.slots += slots
@@ -144,7 +144,7 @@ class PackageCodec:
         """Return the document with translations in the places of their segments."""
         layout = layout_of(extraction, _Layout)
         found = layout.found
-        written: dict[str, list[tuple[Slot, str]]] = {}
+        written: dict[str, list[tuple[XmlSlot, str]]] = {}
         for slots, text in zip(
             found.slots, self.filter(found, list(map(usable, texts))), strict=True
         ):
@@ -160,7 +160,7 @@ class PackageCodec:
 
 
 def _skeleton(archive: Archive, found: Found) -> str:
-    by_part: dict[str, list[Slot]] = {each.name: [] for each in found.parts}
+    by_part: dict[str, list[XmlSlot]] = {each.name: [] for each in found.parts}
     for slot in (slot for slots in found.slots for slot in slots):
         by_part[slot.part].append(slot)
     without = {name for name, slots in by_part.items() if slots}
@@ -177,7 +177,7 @@ def _direction(options: Options, segments: Sequence[Segment]) -> Iterator[Remark
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
+class PlainFilling:
     """Writes text without markup as its source spells what is still there."""
 
     raw: str
@@ -199,7 +199,7 @@ class Plain:
 
 
 @dataclass(frozen=True, slots=True)
-class PlainName(Plain):
+class PlainName(PlainFilling):
     """Writes a value that repeats a text elsewhere, without its markup."""
 
     codes: tuple[InlineCode, ...] = ()
@@ -208,7 +208,7 @@ class PlainName(Plain):
     def written(self, text: str, inner: Inner) -> bytes:
         """Return the text without tags, escaped."""
         if not self.codes:
-            return Plain.written(self, plain(text), inner)
+            return PlainFilling.written(self, plain(text), inner)
         shown = rendered(text, self.codes, str)
         return kept(self.raw, self.read, self.write, shown).encode()
 
@@ -218,17 +218,21 @@ class PlainName(Plain):
         return ""
 
 
-def attribute_slot(part: Part, element: Element, name: str, place: str) -> Iterator[Slot]:
+def attribute_slot(
+    part: PackagePart, element: XmlElement, name: str, place: str
+) -> Iterator[XmlSlot]:
     """Yield the slot of an attribute's value, if it holds text."""
     text = element.attributes.get(name, "")
     found = attribute_range(part.data, element, name) if translatable(text) else None
     if found is not None:
         segment = Segment(text.strip(), place, "attribute", doubled=False)
-        writer = Plain(part.data[slice(*found)].decode(), value_of, escaped_value)
-        yield Slot(segment, *found, writer, part.name)
+        writer = PlainFilling(part.data[slice(*found)].decode(), value_of, escaped_value)
+        yield XmlSlot(segment, *found, writer, part.name)
 
 
-def text_slot(part: Part, element: Element | None, place: str, kind: Kind) -> Iterator[Slot]:
+def text_slot(
+    part: PackagePart, element: XmlElement | None, place: str, kind: Kind
+) -> Iterator[XmlSlot]:
     """Yield the slot of an element's text, if it holds text and no other elements."""
     if element is None or element.children:
         return
@@ -236,8 +240,8 @@ def text_slot(part: Part, element: Element | None, place: str, kind: Kind) -> It
     text = content_of(raw).strip()
     if translatable(text):
         segment = Segment(text, place, kind, doubled=False)
-        writer = Plain(raw, content_of, escaped)
-        yield Slot(segment, element.content, element.stop, writer, part.name)
+        writer = PlainFilling(raw, content_of, escaped)
+        yield XmlSlot(segment, element.content, element.stop, writer, part.name)
 
 
 def stripped(text: str) -> tuple[str, str, str]:

@@ -24,10 +24,16 @@ from dragoman_documents.office.ooxml import (
     remark_signature,
     remark_tips,
 )
-from dragoman_documents.office.package_codec import Found, PackageCodec, Part, headless, opened
+from dragoman_documents.office.package_codec import (
+    Found,
+    PackageCodec,
+    PackagePart,
+    headless,
+    opened,
+)
 from dragoman_documents.office.paragraphs.reading import Reader
-from dragoman_documents.xml.slots import Slot
-from dragoman_documents.xml.tree import Element
+from dragoman_documents.xml.slots import XmlSlot
+from dragoman_documents.xml.tree import XmlElement
 
 _TITLES: Final = {"title", "ctrTitle"}
 _CONTENTS: Final = {"a:p", "a:tc", "p:sp", "p:cNvPr", "p:graphicFrame"}
@@ -87,7 +93,7 @@ def _slides(archive: Archive, types: dict[str, str]) -> Iterator[str]:
     yield from left
 
 
-def _slots(part: Part, place: str, *, notes: bool) -> Iterator[Slot]:
+def _slots(part: PackagePart, place: str, *, notes: bool) -> Iterator[XmlSlot]:
     reader = Reader(part.data, DRAWING)
     usual: Kind = "note" if notes else "paragraph"
     kind, title = usual, 0
@@ -105,19 +111,19 @@ def _slots(part: Part, place: str, *, notes: bool) -> Iterator[Slot]:
             kind, title = usual, element.end if _is_title(element) else 0
 
 
-def _title(slots: Sequence[Slot]) -> str:
+def _title(slots: Sequence[XmlSlot]) -> str:
     """Return the text of a slide's title; empty without one."""
     titles = (each.segment.text for each in slots if each.segment.kind == "title")
     return plain(next(titles, ""))
 
 
-def _below(title: str, slot: Slot) -> Slot:
+def _below(title: str, slot: XmlSlot) -> XmlSlot:
     if not title or slot.segment.kind == "title":
         return slot
     return slot._replace(segment=slot.segment._replace(headings=(title,)))
 
 
-def _is_title(shape: Element) -> bool:
+def _is_title(shape: XmlElement) -> bool:
     marks = shape.descendants("p:ph") if shape.name == "p:sp" else ()
     return any(each.attributes.get("type") in _TITLES for each in marks)
 

@@ -47,7 +47,7 @@ class Changed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SourcePart:
     """A document: the file, or a part of it behind the head of the file."""
 
     data: bytes
@@ -92,7 +92,7 @@ class Part:
         return len(self.head.texts) if self.head else 0
 
 
-class Source:
+class SourceFile:
     """A file to translate."""
 
     def __init__(
@@ -119,10 +119,10 @@ class Source:
         self._data = b"" if self.is_parted else path.read_bytes()
         self.sha256 = self._digest()
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[SourcePart]:
         """Yield the documents of the file, in their order. Raises DocumentError and Changed."""
         if not self.is_parted:
-            yield Part(self._data)
+            yield SourcePart(self._data)
             return
         heads = Heads(self._codec, self._options, self._mark, self._encoding)
         head = heads.of_table(self._texts()) if self._codec.name in TABLES else None
@@ -130,7 +130,7 @@ class Source:
         for number, whole in enumerate(self._texts()):
             text = whole if number or head is None else whole.removeprefix(head.own)
             data = self._mark + ((head.text if head else "") + text).encode(self._encoding)
-            yield Part(data, head, lines, is_first=not number)
+            yield SourcePart(data, head, lines, is_first=not number)
             head = head or heads.of_others()
             lines += lines_in(text, self._codec.name)
         if self._digest() != self.sha256:

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
 from dragoman_documents.codec import DocumentError, Extraction, Options, Remark, Segment
-from dragoman_documents.xml.inline import Rules, mixed
+from dragoman_documents.xml.inline import InlineRules, mixed
 from dragoman_documents.xml.plurals import FormWriter, together
 from dragoman_documents.xml.slots import (
     Inner,
-    Slot,
-    Writer,
+    XmlSlot,
+    XmlWriter,
     digest,
     spliced,
     translatable,
     usable,
 )
-from dragoman_documents.xml.tree import Element, Source, parsed, source
+from dragoman_documents.xml.tree import XmlElement, XmlSource, parsed, source
 
 XML_NAMESPACE: Final[Mapping[str, str]] = {
     "": "",
@@ -33,30 +33,30 @@ class Read:
     """A file that is being read, and what has been found in it."""
 
     data: bytes
-    root: Element
+    root: XmlElement
     options: Options
-    slots: list[tuple[Slot, ...]] = field(default_factory=list)
+    slots: list[tuple[XmlSlot, ...]] = field(default_factory=list)
     """Per segment its slots: the place of its text, and places that change with it."""
-    once: list[Slot] = field(default_factory=list)
+    once: list[XmlSlot] = field(default_factory=list)
     """Places that change when any segment does, such as the language of the file."""
     remarks: list[Remark] = field(default_factory=list)
 
 
-def add_content(read: Read, element: Element, rules: Rules, about: Segment) -> None:
+def add_content(read: Read, element: XmlElement, rules: InlineRules, about: Segment) -> None:
     """Add the content of an element as a segment, if it has text."""
     if element.content == element.end:
         return
     found = mixed(read.data, element, rules)
     if translatable(found.text):
         segment = about._replace(text=found.text, codes=found.codes)
-        read.slots.append((Slot(segment, element.content, element.stop, found.writer),))
+        read.slots.append((XmlSlot(segment, element.content, element.stop, found.writer),))
 
 
 @runtime_checkable
 class Drafting(Protocol):
     """A writer that marks a translation a person should look at."""
 
-    def as_draft(self) -> Writer:
+    def as_draft(self) -> XmlWriter:
         """Return the writer of a draft."""
         ...
 
@@ -78,14 +78,14 @@ class Constant:
         del ranges
         return ""
 
-    def as_draft(self) -> Writer:
+    def as_draft(self) -> XmlWriter:
         """Return the writer of a draft."""
         return self if self.draft is None else Constant(self.draft)
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    source: Source
+    source: XmlSource
     read: Read
 
 
@@ -147,8 +147,8 @@ class XmlCodec:
 
 def _filled(
     read: Read, texts: Sequence[str | None], options: Options
-) -> Iterator[tuple[Slot, str]]:
-    messages: dict[int, list[tuple[Slot, FormWriter, str]]] = {}
+) -> Iterator[tuple[XmlSlot, str]]:
+    messages: dict[int, list[tuple[XmlSlot, FormWriter, str]]] = {}
     for index, (slots, given) in enumerate(zip(read.slots, texts, strict=True)):
         text = usable(given)
         if text is None:

@@ -20,7 +20,7 @@ from dragoman_documents.inline_codes import (
     rendered,
 )
 from dragoman_documents.xml.inline import Mixed
-from dragoman_documents.xml.slots import Inner, Writer, shown
+from dragoman_documents.xml.slots import Inner, XmlWriter, shown
 from dragoman_text.inline import InlineTag, find_tags, pairs, pieces
 
 
@@ -29,7 +29,7 @@ class Marked(NamedTuple):
 
     text: str
     codes: tuple[InlineCode, ...]
-    writer: Writer
+    writer: XmlWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class _HtmlWriter:
     """By number what stands in the text that `writer` knows: HTML, or a tag of its codes."""
     html: str
     """The tags of HTML, whatever their order."""
-    writer: Writer
+    writer: XmlWriter
 
     def written(self, text: str, inner: Inner) -> bytes:
         """Return the content of the element. Raises ValueError if the tags do not fit."""

@@ -21,7 +21,7 @@ from dragoman_documents.spelling import Spelling
 from dragoman_documents.xml.filling import Stretches, Within
 from dragoman_documents.xml.manner import Manner, is_legal, joined, trimmed, xml_manner
 from dragoman_documents.xml.slots import Inner, around, shown
-from dragoman_documents.xml.tree import Element, escaped, framed, text_of
+from dragoman_documents.xml.tree import XmlElement, escaped, framed, text_of
 
 _NO_TEXT: Final = re.compile(
     rb"(<!\[CDATA\[.*?\]\]>)|<!--.*?-->|<\?.*?\?>"
@@ -33,25 +33,25 @@ _TEXT: Final = "\0"
 """Marks a code that is text and no markup; XML cannot hold a NUL."""
 
 
-def _nothing(_: Element) -> bool:
+def _nothing(_: XmlElement) -> bool:
     return False
 
 
-def _no_core(_: Element) -> Element | None:
+def _no_core(_: XmlElement) -> XmlElement | None:
     return None
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class InlineRules:
     """Which elements inside a text are what. All others are single codes."""
 
     pairs: frozenset[str] = frozenset()
     """Elements whose content belongs to the text."""
-    core: Callable[[Element], Element | None] = _no_core
+    core: Callable[[XmlElement], XmlElement | None] = _no_core
     """The element with the text of one that is a pair around it, as the base of a ruby is."""
-    stays: Callable[[Element], bool] = _nothing
+    stays: Callable[[XmlElement], bool] = _nothing
     """Whether one of the pairs is a single code all the same."""
-    transparent: Callable[[Element], bool] = _nothing
+    transparent: Callable[[XmlElement], bool] = _nothing
     """Whether the tags of a pair mean nothing; they are lost when the text is written."""
     read: Callable[[bytes], str] = text_of
     """Decodes text between markup."""
@@ -98,7 +98,7 @@ _Codes = tuple[Range | Tags | str, ...]
 """Per inline code what it stands for; a text that looks like one of our tags is a code too."""
 
 
-def mixed(data: bytes, element: Element, rules: Rules) -> Mixed:
+def mixed(data: bytes, element: XmlElement, rules: InlineRules) -> Mixed:
     """Return the text and codes of an element's content."""
     only = _only_text(data, element, rules)
     stretches = Stretches()
@@ -115,7 +115,7 @@ def mixed(data: bytes, element: Element, rules: Rules) -> Mixed:
     return Mixed(core, shown_codes, writer)
 
 
-def _only_text(data: bytes, element: Element, rules: Rules) -> str | None:
+def _only_text(data: bytes, element: XmlElement, rules: InlineRules) -> str | None:
     """Return a text without markup, references or what looks like a tag: most texts are so."""
     raw = data[element.content : element.stop]
     if element.children or b"<" in raw or b"&" in raw:
@@ -148,13 +148,13 @@ class _Reading:
     """The content of an element as it is read."""
 
     data: bytes
-    rules: Rules
+    rules: InlineRules
     stretches: Stretches
     pieces: list[Piece] = field(default_factory=list[Piece])
     codes: list[Range | Tags] = field(default_factory=list[Range | Tags])
     runs: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
 
-    def content(self, element: Element) -> None:
+    def content(self, element: XmlElement) -> None:
         """Add what an element contains."""
         end = element.content
         for each in element.children:
@@ -163,7 +163,7 @@ class _Reading:
             end = each.end
         self._text(end, element.stop)
 
-    def _child(self, element: Element) -> None:
+    def _child(self, element: XmlElement) -> None:
         core = self.rules.core(element)
         if core is not None and core.content < core.end:
             self._pair(framed(element, core))
@@ -175,10 +175,10 @@ class _Reading:
         else:
             self._pair(element)
 
-    def _is_pair(self, element: Element) -> bool:
+    def _is_pair(self, element: XmlElement) -> bool:
         return element.name in self.rules.pairs and not self.rules.stays(element)
 
-    def _pair(self, element: Element) -> None:
+    def _pair(self, element: XmlElement) -> None:
         opening = self.data[element.start : element.content]
         closing = self.data[element.stop : element.end]
         self.codes.append(Tags(opening, closing))
@@ -219,7 +219,7 @@ class MixedWriter(NamedTuple):
 
     data: bytes
     codes: _Codes
-    rules: Rules
+    rules: InlineRules
     lead: str = ""
     trail: str = ""
     runs: _Runs = ()

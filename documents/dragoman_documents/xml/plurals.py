@@ -10,8 +10,8 @@ from dragoman_documents.codec import Segment
 from dragoman_documents.plurals.messages import PluralText
 from dragoman_documents.xml.html_in_text import Marked
 from dragoman_documents.xml.inline import Mixed
-from dragoman_documents.xml.slots import Inner, Slot, Writer
-from dragoman_documents.xml.tree import Element
+from dragoman_documents.xml.slots import Inner, XmlSlot, XmlWriter
+from dragoman_documents.xml.tree import XmlElement
 
 
 class PluralMessage(Protocol):
@@ -37,7 +37,7 @@ class Items:
     """The forms of a message one behind the other: those of the target language are written."""
 
     data: bytes
-    items: Mapping[str, Element]
+    items: Mapping[str, XmlElement]
     """By category; the content of each is the text of its form."""
     forms: Sequence[PluralText]
     opening: tuple[bytes, bytes]
@@ -108,7 +108,7 @@ class FormWriter:
         """Return the digest of the codes of the form, and what else is fixed in its message."""
         return f"{'' if self.index else self.message.fixed}\0{self.source.writer.fixed(ranges)}"
 
-    def as_draft(self) -> Writer:
+    def as_draft(self) -> XmlWriter:
         """Return the writer of a form that a person should look at."""
         return replace(self, draft=True)
 
@@ -132,13 +132,13 @@ class Together:
         return ""
 
 
-def together(found: Sequence[tuple[Slot, FormWriter, str]]) -> tuple[Slot, str]:
+def together(found: Sequence[tuple[XmlSlot, FormWriter, str]]) -> tuple[XmlSlot, str]:
     """Return the slot of a message for the translations of its forms."""
     pairs = [(writer, text) for _, writer, text in found]
     return found[0][0]._replace(writer=Together(pairs)), ""
 
 
-def slot(writer: FormWriter, about: Segment) -> Slot:
+def slot(writer: FormWriter, about: Segment) -> XmlSlot:
     """Return the slot of a form; `about` has the place and the context of the message."""
     segment = about._replace(
         text=writer.form.text,
@@ -148,4 +148,4 @@ def slot(writer: FormWriter, about: Segment) -> Slot:
         number=writer.form.number,
         number_optional=writer.form.number_optional,
     )
-    return Slot(segment, *writer.message.range, writer)
+    return XmlSlot(segment, *writer.message.range, writer)

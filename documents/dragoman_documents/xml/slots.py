@@ -20,7 +20,7 @@ Inner = Callable[[int, int], bytes]
 """Returns a range of the part, with the translations of the segments inside it."""
 
 
-class Writer(Protocol):
+class XmlWriter(Protocol):
     """How a translation is written into its place."""
 
     def written(self, text: str, inner: Inner) -> bytes:
@@ -32,7 +32,7 @@ class Writer(Protocol):
         ...
 
 
-class Slot(NamedTuple):
+class XmlSlot(NamedTuple):
     """A segment, and the bytes of its part that its translation replaces.
 
     A named tuple, as `Segment` is: there is one per segment.
@@ -41,14 +41,14 @@ class Slot(NamedTuple):
     segment: Segment
     start: int
     end: int
-    writer: Writer
+    writer: XmlWriter
     part: str = ""
     """Name of the member of an archive."""
 
 
 @dataclass(slots=True)
 class _Filled:
-    slot: Slot
+    slot: XmlSlot
     text: str
     inside: list[_Filled] = field(default_factory=list)
     written: bytes = b""
@@ -68,7 +68,7 @@ def usable(text: str | None) -> str | None:
     return text.strip() if text is not None and translatable(text) else None
 
 
-def spliced(data: bytes, texts: Iterable[tuple[Slot, str]]) -> bytes:
+def spliced(data: bytes, texts: Iterable[tuple[XmlSlot, str]]) -> bytes:
     """Return a part with translations in their slots, which may lie inside one another."""
     roots: list[_Filled] = []
     around: list[_Filled] = []
@@ -98,7 +98,7 @@ def _content(data: bytes, filled: Sequence[_Filled], start: int, end: int) -> by
     return b"".join(parts)
 
 
-def digest(data: bytes, slots: Sequence[Slot]) -> str:
+def digest(data: bytes, slots: Sequence[XmlSlot]) -> str:
     """Return the digest of a part without its slots, but with the markup inside of them."""
     ordered = sorted(slots, key=lambda each: (each.start, -each.end))
     outer: list[tuple[int, int]] = []
@@ -110,7 +110,7 @@ def digest(data: bytes, slots: Sequence[Slot]) -> str:
     return skeleton(data, outer, *fixed)
 
 
-def _ranges_inside(ordered: Sequence[Slot], index: int) -> list[tuple[int, int]]:
+def _ranges_inside(ordered: Sequence[XmlSlot], index: int) -> list[tuple[int, int]]:
     """Return the outermost ranges of the slots inside one."""
     found: list[tuple[int, int]] = []
     for position in range(index + 1, len(ordered)):

@@ -14,15 +14,15 @@ from dragoman_documents.office.paragraphs.reading import raw_name
 from dragoman_documents.splicing import Replacement, replaced
 from dragoman_documents.xml.files import Constant, Read
 from dragoman_documents.xml.inline import (
+    InlineRules,
     Mixed,
     MixedWriter,
     Range,
-    Rules,
     Tags,
     mixed,
 )
-from dragoman_documents.xml.slots import Inner, Slot, Writer
-from dragoman_documents.xml.tree import Element, attribute_range, attributes
+from dragoman_documents.xml.slots import Inner, XmlSlot, XmlWriter
+from dragoman_documents.xml.tree import XmlElement, attribute_range, attributes
 
 _NUMBER: Final = re.compile(r"(</?[gx])([1-9][0-9]{0,5})(/?>)")
 
@@ -46,12 +46,14 @@ class TargetWriter(NamedTuple):
         del ranges
         return ""
 
-    def as_draft(self) -> Writer:
+    def as_draft(self) -> XmlWriter:
         """Return the writer of a draft."""
         return self._replace(opening=self.draft)
 
 
-def target_text(data: bytes, element: Element | None, source: Mixed, rules: Rules) -> str | None:
+def target_text(
+    data: bytes, element: XmlElement | None, source: Mixed, rules: InlineRules
+) -> str | None:
     """Return the translation that is there, with the numbers of its source's tags; else None."""
     if element is None:
         return None
@@ -91,7 +93,7 @@ def with_attribute(
     return start + (b">" if value is None else f' {name}="{value}">'.encode())
 
 
-def attribute_place(data: bytes, element: Element, name: str) -> tuple[int, int]:
+def attribute_place(data: bytes, element: XmlElement, name: str) -> tuple[int, int]:
     """Return the range of an attribute with the blank before it; where to insert a new one."""
     value = attribute_range(data, element, name)
     if value is None:
@@ -101,7 +103,7 @@ def attribute_place(data: bytes, element: Element, name: str) -> tuple[int, int]
     return element.start + len(tag[: tag.rfind(name.encode())].rstrip()), value[1] + 1
 
 
-def set_language(read: Read, holder: Element, name: str, language: str) -> None:
+def set_language(read: Read, holder: XmlElement, name: str, language: str) -> None:
     """Set the language of the targets in an attribute; remark another one that is there."""
     there = holder.attributes.get(name)
     if there and not _same(there, language):
@@ -114,16 +116,16 @@ def set_language(read: Read, holder: Element, name: str, language: str) -> None:
         )
     place = attribute_place(read.data, holder, name)
     content = read.data[slice(*place)] if there else f' {name}="{language}"'.encode()
-    read.once.append(Slot(Segment("", "file"), *place, Constant(content)))
+    read.once.append(XmlSlot(Segment("", "file"), *place, Constant(content)))
 
 
-def set_tag(read: Read, holder: Element, name: str) -> None:
+def set_tag(read: Read, holder: XmlElement, name: str) -> None:
     """Set the language of a file without a place for targets; that of a region of it stays."""
     there, language = holder.attributes.get(name), read.options.target_lang
     place = attribute_place(read.data, holder, name)
     kept = there and _same(there, language)
     content = read.data[slice(*place)] if kept else f' {name}="{language}"'.encode()
-    read.once.append(Slot(Segment("", "file"), *place, Constant(content)))
+    read.once.append(XmlSlot(Segment("", "file"), *place, Constant(content)))
 
 
 def _same(there: str, language: str) -> bool:

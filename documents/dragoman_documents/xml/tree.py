@@ -36,7 +36,7 @@ _VALUE_ESCAPES: Final = str.maketrans({
 })  # fmt: skip
 
 
-class Element:
+class XmlElement:
     """An element. Positions are bytes of the text in UTF-8."""
 
     __slots__ = ("attributes", "children", "content", "end", "name", "start", "stop")
@@ -50,18 +50,18 @@ class Element:
         self.stop = content
         """End of the content, where the end tag begins."""
         self.end = content
-        self.children: list[Element] = []
+        self.children: list[XmlElement] = []
 
-    def child(self, name: str) -> Element | None:
+    def child(self, name: str) -> XmlElement | None:
         """Return the first child of a name."""
         for each in self.children:
             if each.name == name:
                 return each
         return None
 
-    def descendants(self, *names: str) -> Iterator[Element]:
+    def descendants(self, *names: str) -> Iterator[XmlElement]:
         """Yield this element and those below it, in the order of the document, of some names."""
-        waiting: list[Element] = [self]
+        waiting: list[XmlElement] = [self]
         while waiting:
             each = waiting.pop()
             if not names or each.name in names:
@@ -69,15 +69,15 @@ class Element:
             waiting.extend(reversed(each.children))
 
 
-def framed(outer: Element, inner: Element) -> Element:
+def framed(outer: XmlElement, inner: XmlElement) -> XmlElement:
     """Return an element with the content of one inside of it: all around this is its tags."""
-    found = Element(outer.name, outer.attributes, outer.start, inner.content)
+    found = XmlElement(outer.name, outer.attributes, outer.start, inner.content)
     found.stop, found.end, found.children = inner.stop, outer.end, inner.children
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class XmlSource:
     """An XML file as UTF-8, and how to write it in the encoding it was read in."""
 
     data: bytes
@@ -96,19 +96,19 @@ class Source:
         return self._as_read.encoded(data.decode(), reference)
 
 
-def source(data: bytes) -> Source:
+def source(data: bytes) -> XmlSource:
     """Return an XML file as UTF-8. Raises DocumentError (`encoding`)."""
     declared = _DECLARED.match(data)
     name = declared[1].decode().lower() if declared else "utf-8"
     if name in {"utf-8", "utf8", "us-ascii"} and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return Source(data)
+        return XmlSource(data)
     read = decoded(data, name)
-    return Source(read.text.encode(), read)
+    return XmlSource(read.text.encode(), read)
 
 
 def parsed(
     data: bytes, prefixes: Mapping[str, str], *, what: str = "the file", entities: bool = False
-) -> Element:
+) -> XmlElement:
     """Return the root element of UTF-8 data.
 
     Names are `prefix:local` with the prefixes given per namespace, `local` where the prefix or the
@@ -209,10 +209,10 @@ class _Building:
     """The tree while it is read."""
 
     def __init__(self, data: bytes, prefixes: Mapping[str, str], what: str) -> None:
-        self.root: Element | None = None
+        self.root: XmlElement | None = None
         self._data = data
         self._what = what
-        self._open: list[Element] = []
+        self._open: list[XmlElement] = []
         self._names = _Names(prefixes)
         self._quotes_ends = _QUOTED_END.search(data) is not None
 
@@ -224,7 +224,7 @@ class _Building:
         if attributes:
             names = self._names
             attributes = {names[key]: value for key, value in attributes.items()}
-        element = Element(self._names[name], attributes, start, content)
+        element = XmlElement(self._names[name], attributes, start, content)
         if self._open:
             self._open[-1].children.append(element)
         elif self.root is None:
@@ -292,7 +292,7 @@ def escaped_value(text: str) -> str:
     return legal(text).translate(_VALUE_ESCAPES)
 
 
-def attribute_range(data: bytes, element: Element, name: str) -> tuple[int, int] | None:
+def attribute_range(data: bytes, element: XmlElement, name: str) -> tuple[int, int] | None:
     """Return the range of an attribute's value without its quotes; `name` is as in the file."""
     wanted = name.encode()
     for match in _ATTRIBUTE.finditer(data, element.start, element.content):

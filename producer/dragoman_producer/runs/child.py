@@ -30,7 +30,7 @@ from dragoman_documents.codec import (
 )
 from dragoman_documents.encodings import Notes, noting
 from dragoman_documents.markup.sites import Anchors
-from dragoman_documents.parts.source import Changed, Part, Source
+from dragoman_documents.parts.source import Changed, SourceFile, SourcePart
 from dragoman_documents.putting_back import Spliced, put_back
 from dragoman_producer.runs.child_wire import (
     MISSING_PARSER,
@@ -94,7 +94,7 @@ def _or_refusal(answers: Iterator[object]) -> Iterator[object]:
         yield {"reason": refusal[0], "detail": encodable(refusal[1])}
 
 
-def _opened(request: dict[str, Any]) -> tuple[Source, Codec, Options]:
+def _opened(request: dict[str, Any]) -> tuple[SourceFile, Codec, Options]:
     """Return the file, its codec, and the options as far as the format supports them."""
     limit_time(request["seconds"])
     try:
@@ -104,10 +104,10 @@ def _opened(request: dict[str, Any]) -> tuple[Source, Codec, Options]:
     given = options_of(request["options"])
     options = replace(given, bilingual=given.bilingual and codec.can_double)
     more_time = partial(limit_time, request["seconds"])
-    return Source(Path(request["path"]), codec, options, more_time), codec, options
+    return SourceFile(Path(request["path"]), codec, options, more_time), codec, options
 
 
-def _unchanged(request: dict[str, Any]) -> tuple[Source, Codec, Options]:
+def _unchanged(request: dict[str, Any]) -> tuple[SourceFile, Codec, Options]:
     """Return the result of `_opened`. Raises Changed if the file is not the one that was read."""
     source, codec, options = _opened(request)
     if source.sha256 != request["sha256"]:
@@ -115,7 +115,7 @@ def _unchanged(request: dict[str, Any]) -> tuple[Source, Codec, Options]:
     return source, codec, options
 
 
-def _limited(parts: Iterator[Part], seconds: int) -> Iterator[Part]:
+def _limited(parts: Iterator[SourcePart], seconds: int) -> Iterator[SourcePart]:
     """Yield parts of a file, with the time limit for each; so has each MiB that is read before."""
     for part in parts:
         limit_time(seconds)
@@ -182,12 +182,12 @@ def _unsendable(rows: list[list[object]]) -> Iterator[Remark]:
     return (Remark(str(row[1]), _UNSENDABLE, "characters") for row in rows if row[0] is None)
 
 
-def _notes(source: Source, options: Options) -> Notes:
+def _notes(source: SourceFile, options: Options) -> Notes:
     """Return what is known of the encoding. All parts of a file have that of the file."""
     return Notes(None if source.is_parted else options.encoding, options.source_lang)
 
 
-def _row(part: Part, segment: Segment) -> list[object]:
+def _row(part: SourcePart, segment: Segment) -> list[object]:
     """Return a segment as [text, place, max_chars, state, context, headings].
 
     A text that no encoding can express, as of a JSON escape for half a surrogate, is None.
@@ -279,7 +279,7 @@ def _give_ids(
 
 
 def _spliced(
-    codec: Codec, part: Part, options: Options, waiting: Iterator[Text]
+    codec: Codec, part: SourcePart, options: Options, waiting: Iterator[Text]
 ) -> tuple[Spliced, Extraction]:
     """Return the output of a part, and what was found in the part."""
     extraction = codec.extract(part.data, options)

@@ -85,7 +85,7 @@ class Done:
 
 def parts_of(folder: Path, format_name: str) -> int:
     options = Options("de", "en")
-    source = source_parts.Source(folder / "source", codec(format_name), options)
+    source = source_parts.SourceFile(folder / "source", codec(format_name), options)
     return len(list(source.parts()))
 
 

@@ -13,9 +13,9 @@ from dragoman_documents.xml.files import Read, XmlCodec
 from dragoman_documents.xml.html_in_text import Marked, with_html
 from dragoman_documents.xml.inline import mixed
 from dragoman_documents.xml.plurals import FormWriter, Items, slot
-from dragoman_documents.xml.slots import Slot, translatable
+from dragoman_documents.xml.slots import XmlSlot, translatable
 from dragoman_documents.xml.targets import set_tag
-from dragoman_documents.xml.tree import Element, attribute_range
+from dragoman_documents.xml.tree import XmlElement, attribute_range
 
 _NAMESPACES: Final = {
     "": "",
@@ -44,7 +44,7 @@ def _android(read: Read) -> None:
             _add_items(read, each, name)
 
 
-def _add_items(read: Read, element: Element, name: str) -> None:
+def _add_items(read: Read, element: XmlElement, name: str) -> None:
     for number, item in enumerate(element.children):
         _add(read, item, f"{name}.{item.attributes.get('quantity', number)}")
     if element.name == "plurals":
@@ -52,16 +52,16 @@ def _add_items(read: Read, element: Element, name: str) -> None:
         read.remarks.append(Remark(name, detail, "plural"))
 
 
-def _add(read: Read, element: Element, place: str) -> None:
+def _add(read: Read, element: XmlElement, place: str) -> None:
     """Add the content of an element as a segment, if it has text."""
     inner = _without_blanks(read.data, element)
     found = None if inner is None else with_html(mixed(read.data, inner, RULES))
     if inner is not None and found is not None and translatable(found.text):
         segment = Segment(found.text, place, "message", found.codes)
-        read.slots.append((Slot(segment, inner.content, inner.stop, found.writer),))
+        read.slots.append((XmlSlot(segment, inner.content, inner.stop, found.writer),))
 
 
-def _without_blanks(data: bytes, element: Element) -> Element | None:
+def _without_blanks(data: bytes, element: XmlElement) -> XmlElement | None:
     """Return an element without the blanks at its ends, which count only in quotes or escaped.
 
     None for an empty element, and for one that refers to another resource.
@@ -70,14 +70,14 @@ def _without_blanks(data: bytes, element: Element) -> Element | None:
     if element.content == element.end or _REFERENCE.match(raw):
         return None
     start = element.content + len(raw) - len(raw.lstrip())
-    inner = Element(element.name, element.attributes, element.start, start)
+    inner = XmlElement(element.name, element.attributes, element.start, start)
     kept = raw.rstrip()
     inner.stop = element.stop if kept.endswith(b"\\") else max(start, element.content + len(kept))
     inner.end, inner.children = element.end, element.children
     return inner
 
 
-def _plurals(read: Read, element: Element) -> tuple[Items, Mapping[str, Marked]] | None:
+def _plurals(read: Read, element: XmlElement) -> tuple[Items, Mapping[str, Marked]] | None:
     """Return plurals with their texts by quantity; None if they cannot get the target's forms."""
     quantities = [each.attributes.get("quantity", "") for each in element.children]
     if not is_known(quantities, read.options):
@@ -95,13 +95,13 @@ def _plurals(read: Read, element: Element) -> tuple[Items, Mapping[str, Marked]]
     return Items(read.data, by_name, forms, openings.pop(), gaps[-1], b"</item>"), held
 
 
-def _opening(data: bytes, item: Element) -> tuple[bytes, bytes]:
+def _opening(data: bytes, item: XmlElement) -> tuple[bytes, bytes]:
     """Return a start tag before and behind its quantity."""
     start, end = attribute_range(data, item, "quantity") or (item.content, item.content)
     return data[item.start : start], data[end : item.content]
 
 
-def _gaps(data: bytes, element: Element) -> list[bytes]:
+def _gaps(data: bytes, element: XmlElement) -> list[bytes]:
     """Return what is between the items, or before a single one."""
     ends = [element.content, *(each.end for each in element.children)]
     starts = [each.start for each in element.children]
@@ -109,7 +109,7 @@ def _gaps(data: bytes, element: Element) -> list[bytes]:
     return gaps[1:] or gaps
 
 
-def _slots(found: tuple[Items, Mapping[str, Marked]], name: str) -> list[Slot]:
+def _slots(found: tuple[Items, Mapping[str, Marked]], name: str) -> list[XmlSlot]:
     plurals, held = found
     writers = (
         FormWriter(plurals, index, form, held[form.source])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
-from dragoman_documents.xml.inline import Rules
+from dragoman_documents.xml.inline import InlineRules
 from dragoman_documents.xml.manner import Manner, Pieces, attached, xml_manner
 from dragoman_documents.xml.tree import escaped, text_of
 
@@ -147,7 +147,7 @@ class _Taking:
                 self._index, self._start = self._index + 1, self._place
 
 
-RULES: Final = Rules(
+RULES: Final = InlineRules(
     _PAIRS, read=read, write=write, write_ends=_write_ends, manner=_manner, begin=_begin
 )
 """Elements for style are pairs of codes; `xliff:g` is a placeholder, and a code of its own."""

@@ -14,12 +14,12 @@ from dragoman_documents.plurals.messages import PluralText, is_known, plural_tex
 from dragoman_documents.plurals.rules import CATEGORIES
 from dragoman_documents.values import place_of
 from dragoman_documents.xml.files import Read, XmlCodec
-from dragoman_documents.xml.inline import Mixed, Rules, mixed
+from dragoman_documents.xml.inline import InlineRules, Mixed, mixed
 from dragoman_documents.xml.plurals import FormWriter, Items, slot
 from dragoman_documents.xml.slots import translatable
-from dragoman_documents.xml.tree import Element, text_of
+from dragoman_documents.xml.tree import XmlElement, text_of
 
-_RULES: Final = Rules()
+_RULES: Final = InlineRules()
 _FORMAT: Final = "NSStringLocalizedFormatKey"
 _KIND: Final = "NSStringFormatSpecTypeKey"
 _PLURAL: Final = "NSStringPluralRuleType"
@@ -31,14 +31,14 @@ _OTHER_FORMS: Final = "its plural forms are not those of the source language: le
 class _Member(NamedTuple):
     """A key of a dictionary, and its value."""
 
-    key: Element
-    value: Element
+    key: XmlElement
+    value: XmlElement
 
 
 class _Plural(NamedTuple):
     """A message that is one plural, with text around it."""
 
-    format: Element
+    format: XmlElement
     before: bytes
     variable: bytes
     """The format's place of the plural."""
@@ -97,7 +97,7 @@ def _stringsdict(read: Read) -> None:
             _add_message(read, place_of((name,)), _members(read.data, value))
 
 
-def _members(data: bytes, element: Element | None) -> dict[str, _Member]:
+def _members(data: bytes, element: XmlElement | None) -> dict[str, _Member]:
     """Return the members of a dictionary by key; none of what is no dictionary."""
     children = element.children if element is not None and element.name == "dict" else []
     keys, values = children[::2], children[1::2]
@@ -151,7 +151,7 @@ def _plural(data: bytes, message: Mapping[str, _Member]) -> _Plural | None:
 def _mixed(data: bytes, plural: _Plural, form: _Member) -> Mixed:
     """Return a form as a sentence."""
     raw = plural.sentence(data[form.value.content : form.value.stop])
-    element = Element(form.value.name, {}, 0, 0)
+    element = XmlElement(form.value.name, {}, 0, 0)
     element.stop = element.end = len(raw)
     return mixed(raw, element, _RULES)
 
@@ -179,10 +179,10 @@ def _items(data: bytes, found: Mapping[str, _Member], forms: Sequence[PluralText
     return Items(data, items, forms, opening, before[len(before.rstrip()) :], b"</string>")
 
 
-def _item(member: _Member) -> Element:
+def _item(member: _Member) -> XmlElement:
     """Return a key with its value as one element."""
     key, value = member
-    item = Element(value.name, value.attributes, key.start, value.content)
+    item = XmlElement(value.name, value.attributes, key.start, value.content)
     item.stop, item.end = value.stop, value.end
     return item
 

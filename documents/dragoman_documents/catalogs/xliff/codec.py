@@ -12,8 +12,8 @@ from dragoman_documents.codec import Codec, Remark, Segment, State
 from dragoman_documents.office.paragraphs.reading import raw_name
 from dragoman_documents.plurals.icu.messages import NO_MESSAGE
 from dragoman_documents.xml.files import Constant, Read, XmlCodec
-from dragoman_documents.xml.inline import Mixed, Rules, mixed
-from dragoman_documents.xml.slots import Slot, translatable
+from dragoman_documents.xml.inline import InlineRules, Mixed, mixed
+from dragoman_documents.xml.slots import XmlSlot, translatable
 from dragoman_documents.xml.targets import (
     TargetWriter,
     attribute_place,
@@ -21,7 +21,7 @@ from dragoman_documents.xml.targets import (
     target_text,
     with_attribute,
 )
-from dragoman_documents.xml.tree import Element, text_of
+from dragoman_documents.xml.tree import XmlElement, text_of
 from dragoman_text.icu import has_arms
 
 _PREFIXES: Final = {
@@ -32,7 +32,7 @@ _PREFIXES: Final = {
     "urn:oasis:names:tc:xliff:document:2.2": "",
     "http://www.w3.org/XML/1998/namespace": "xml",
 }
-_RULES: Final = Rules(frozenset({"g", "mrk", "pc"}))
+_RULES: Final = InlineRules(frozenset({"g", "mrk", "pc"}))
 _BLANKS: Final = re.compile(rb"\s*\Z")
 _DONE: Final = frozenset({"translated", "final", "signed-off", "reviewed"})
 
@@ -62,8 +62,8 @@ def _read(read: Read) -> None:
 
 
 def _units(
-    read: Read, element: Element, version: _Version, context: str
-) -> Iterator[tuple[Element, str]]:
+    read: Read, element: XmlElement, version: _Version, context: str
+) -> Iterator[tuple[XmlElement, str]]:
     """Yield the units that may be translated, with the notes on them."""
     for each in element.children:
         if each.attributes.get("translate") == "no":
@@ -74,13 +74,13 @@ def _units(
             yield from _units(read, each, version, _notes(read, each) or context)
 
 
-def _notes(read: Read, element: Element) -> str:
+def _notes(read: Read, element: XmlElement) -> str:
     holder = element.child("notes") or element
     notes = [each for each in holder.children if each.name == "note"]
     return "\n".join([text_of(read.data[each.content : each.stop]).strip() for each in notes])
 
 
-def _add(read: Read, unit: Element, context: str, version: _Version) -> None:
+def _add(read: Read, unit: XmlElement, context: str, version: _Version) -> None:
     source = unit.child("source")
     if source is None or source.content == source.end:
         return
@@ -116,7 +116,7 @@ def _add(read: Read, unit: Element, context: str, version: _Version) -> None:
         _add_message(read, found, target, about, place, state)
         return
     writer = TargetWriter(found.writer, done, closing, draft)
-    read.slots.append((Slot(about, start, end, writer), *state))
+    read.slots.append((XmlSlot(about, start, end, writer), *state))
 
 
 class _Place(NamedTuple):
@@ -131,10 +131,10 @@ class _Place(NamedTuple):
 def _add_message(  # noqa: PLR0917
     read: Read,
     found: Mixed,
-    target: Element | None,
+    target: XmlElement | None,
     about: Segment,
     place: _Place,
-    state: tuple[Slot, ...],
+    state: tuple[XmlSlot, ...],
 ) -> None:
     """Add the sentences of an ICU message; the state of their unit goes with the first one."""
     unit = unit_message(found, read.options)
@@ -148,17 +148,19 @@ def _add_message(  # noqa: PLR0917
         own = segment._replace(
             max_chars=about.max_chars, state=about.state, target=text, context=about.context
         )
-        slot = Slot(own, *place.range, whole.writer(index, segment))
+        slot = XmlSlot(own, *place.range, whole.writer(index, segment))
         read.slots.append((slot, *(state if index == 0 else ())))
 
 
-def _limit(unit: Element) -> int | None:
+def _limit(unit: XmlElement) -> int | None:
     width = unit.attributes.get("maxwidth", "")
     is_text = unit.attributes.get("size-unit") == "char" and width.isdecimal()
     return int(width) if is_text and len(width) < 7 else None
 
 
-def _state(unit: Element, target: Element | None, held: str | None, version: _Version) -> State:
+def _state(
+    unit: XmlElement, target: XmlElement | None, held: str | None, version: _Version
+) -> State:
     if held is None or target is None:
         return "empty"
     if unit.attributes.get("approved") == "yes":
@@ -168,7 +170,7 @@ def _state(unit: Element, target: Element | None, held: str | None, version: _Ve
     return "done" if state is None or state in _DONE else "draft"
 
 
-def _place(data: bytes, after: int, target: Element | None) -> tuple[int, int]:
+def _place(data: bytes, after: int, target: XmlElement | None) -> tuple[int, int]:
     """Return the range of the target with the blanks before it; where to insert a new one."""
     if target is None:
         return after, after
@@ -176,22 +178,22 @@ def _place(data: bytes, after: int, target: Element | None) -> tuple[int, int]:
     return (after if blank else target.start), target.end
 
 
-def _indent(data: bytes, source: Element) -> bytes:
+def _indent(data: bytes, source: XmlElement) -> bytes:
     """Return the line break and the blanks before the source, for a target after it."""
     first = max(data.rfind(b">", 0, source.start) + 1, source.start - 200)
     match = _BLANKS.search(data, first, source.start)
     return match[0] if match else b""
 
 
-def _new(data: bytes, source: Element) -> bytes:
+def _new(data: bytes, source: XmlElement) -> bytes:
     prefix, _, _ = raw_name(data, source).rpartition(b"source")
     return b"<" + prefix + b"target>"
 
 
-def _state_slot(data: bytes, unit: Element, segment: Segment) -> Slot:
+def _state_slot(data: bytes, unit: XmlElement, segment: Segment) -> XmlSlot:
     """Return the place of the state of a segment of XLIFF 2."""
     done, draft = (f' state="{state}"'.encode() for state in ("translated", _TWO.draft))
-    return Slot(segment, *attribute_place(data, unit, "state"), Constant(done, draft))
+    return XmlSlot(segment, *attribute_place(data, unit, "state"), Constant(done, draft))
 
 
 CODECS: Final[Mapping[str, Codec]] = {

@@ -13,11 +13,11 @@ from dragoman_documents.codec import Codec, DocumentError, InlineCode, Kind, Opt
 from dragoman_documents.inline_codes import plain, rendered
 from dragoman_documents.office.bilingual import Doubled
 from dragoman_documents.office.odf.others import HOLDERS, others, remarks
-from dragoman_documents.office.odf.places import Places
+from dragoman_documents.office.odf.places import OdfPlaces
 from dragoman_documents.office.package_codec import (
     Found,
     PackageCodec,
-    Part,
+    PackagePart,
     PlainName,
     attribute_slot,
     headless,
@@ -27,9 +27,9 @@ from dragoman_documents.office.package_codec import (
 )
 from dragoman_documents.office.xlsx.sheets import NAMED, Formulas
 from dragoman_documents.values import is_address, is_formula
-from dragoman_documents.xml.inline import Rules, mixed
-from dragoman_documents.xml.slots import Slot, translatable
-from dragoman_documents.xml.tree import Element, attribute_range, escaped_value, value_of
+from dragoman_documents.xml.inline import InlineRules, mixed
+from dragoman_documents.xml.slots import XmlSlot, translatable
+from dragoman_documents.xml.tree import XmlElement, attribute_range, escaped_value, value_of
 
 _ODF: Final = "urn:oasis:names:tc:opendocument:xmlns"
 PREFIXES: Final[dict[str, str]] = {
@@ -70,7 +70,7 @@ def _found(archive: Archive, options: Options, *, kind: str, label: str) -> Foun
     found = Found()
     for name in _contents(archive):
         part = opened(archive, name, PREFIXES)
-        walk = _Walk(part, found, options, _rules(part.root), Places(kind))
+        walk = _Walk(part, found, options, _rules(part.root), OdfPlaces(kind))
         if name == "content.xml":
             if part.root.child("office:body") is None:
                 raise headless(name, "body")
@@ -104,7 +104,7 @@ def _contents(archive: Archive) -> Iterator[str]:
     yield from (each for each in archive.names if each.endswith("/content.xml"))
 
 
-def _roots(root: Element, name: str) -> Iterator[Element]:
+def _roots(root: XmlElement, name: str) -> Iterator[XmlElement]:
     if name == "content.xml":
         yield root
     elif name == "styles.xml":
@@ -113,7 +113,7 @@ def _roots(root: Element, name: str) -> Iterator[Element]:
         yield from root.descendants("chart:title", "chart:subtitle")
 
 
-def _rules(root: Element) -> Rules:
+def _rules(root: XmlElement) -> InlineRules:
     """Return the rules of a part; styles that only have ids of revisions mean nothing."""
     empty = {
         style.attributes.get("style:name", "")
@@ -122,7 +122,7 @@ def _rules(root: Element) -> Rules:
         and "style:parent-style-name" not in style.attributes
         and all(_IDS_OF_REVISIONS.issuperset(each.attributes) for each in style.children)
     }
-    return Rules(
+    return InlineRules(
         _PAIRS,
         core=lambda each: each.child("text:ruby-base") if each.name == "text:ruby" else None,
         transparent=lambda each: (
@@ -135,11 +135,11 @@ def _rules(root: Element) -> Rules:
 class _Walk:
     """Goes through the paragraphs of a part in their order."""
 
-    part: Part
+    part: PackagePart
     found: Found
     options: Options
-    rules: Rules
-    places: Places
+    rules: InlineRules
+    places: OdfPlaces
     formulas: Formulas | None = None
     headings: list[tuple[int, str]] = field(default_factory=list)
     values: set[int] = field(default_factory=set)
@@ -157,7 +157,7 @@ class _Walk:
         for each in self.part.root.descendants("table:filter-condition"):
             self.formulas.add_text(each.attributes.get("table:value", ""))
 
-    def below(self, element: Element) -> Iterator[tuple[Slot, ...]]:
+    def below(self, element: XmlElement) -> Iterator[tuple[XmlSlot, ...]]:
         """Yield the slots of the segments below an element."""
         for each in element.children:
             self.places.enter(each)
@@ -171,7 +171,7 @@ class _Walk:
                 yield from self._cell(each)
             self.places.leave(each)
 
-    def _cell(self, element: Element) -> Iterator[tuple[Slot, ...]]:
+    def _cell(self, element: XmlElement) -> Iterator[tuple[XmlSlot, ...]]:
         """Yield the slot of a cell's value that is in no paragraph: LibreOffice shows the value."""
         value = element.attributes.get("office:string-value", "")
         if element.name != "table:table-cell" or not value or element.start in self.values:
@@ -181,7 +181,7 @@ class _Walk:
             for slot in attribute_slot(self.part, element, "office:string-value", place):
                 yield (slot._replace(segment=slot.segment._replace(kind="cell")),)
 
-    def _paragraph(self, element: Element, parent: Element) -> Iterator[tuple[Slot, ...]]:
+    def _paragraph(self, element: XmlElement, parent: XmlElement) -> Iterator[tuple[XmlSlot, ...]]:
         found = mixed(self.part.data, element, self.rules)
         place = str(self.places)
         inside = list(self.below(element))
@@ -191,13 +191,13 @@ class _Walk:
                 found.text, place, kind, found.codes, headings=self._above(element), doubled=False
             )
             self._enter(element, found.text)
-            slot = Slot(segment, element.content, element.stop, found.writer, self.part.name)
+            slot = XmlSlot(segment, element.content, element.stop, found.writer, self.part.name)
             if self.options.bilingual:
                 slot = self._doubled(slot, element, [each for slots in inside for each in slots])
             yield (slot, *self._value(slot, parent))
         yield from inside
 
-    def _above(self, element: Element) -> tuple[str, ...]:
+    def _above(self, element: XmlElement) -> tuple[str, ...]:
         """Return the headings above a paragraph of a text; a heading ends those of its level."""
         if not self.options.headings or self.places.kind != "text":
             return ()
@@ -206,11 +206,11 @@ class _Walk:
             self.headings = [each for each in self.headings if each[0] < level]
         return tuple(text for _, text in self.headings)
 
-    def _enter(self, element: Element, text: str) -> None:
+    def _enter(self, element: XmlElement, text: str) -> None:
         if element.name == "text:h" and self.part.name == "content.xml":
             self.headings.append((_level(element), plain(text)))
 
-    def _stays(self, parent: Element, text: str, place: str) -> bool:
+    def _stays(self, parent: XmlElement, text: str, place: str) -> bool:
         """Return whether a cell holds a formula or an address, or what a formula knows it by."""
         if self.formulas is None or parent.name != "table:table-cell":
             return False
@@ -222,7 +222,7 @@ class _Walk:
             self.values.add(parent.start)
         return stays
 
-    def _doubled(self, slot: Slot, element: Element, inside: Sequence[Slot]) -> Slot:
+    def _doubled(self, slot: XmlSlot, element: XmlElement, inside: Sequence[XmlSlot]) -> XmlSlot:
         """Return the slot of a paragraph with its translation in a copy after it, or at its end."""
         data = self.part.data
         if inside:
@@ -235,7 +235,7 @@ class _Walk:
         segment = slot.segment._replace(doubled=True)
         return slot._replace(segment=segment, writer=writer, start=element.end, end=element.end)
 
-    def _value(self, slot: Slot, cell: Element) -> Iterator[Slot]:
+    def _value(self, slot: XmlSlot, cell: XmlElement) -> Iterator[XmlSlot]:
         """Yield the slot of a cell's value, if it is that of its one paragraph."""
         value = cell.attributes.get("office:string-value")
         if value is None:
@@ -250,7 +250,7 @@ class _Walk:
             writer = PlainName(
                 self.part.data[slice(*place)].decode(), value_of, escaped_value, codes
             )
-            yield Slot(slot.segment, *place, writer, self.part.name)
+            yield XmlSlot(slot.segment, *place, writer, self.part.name)
 
 
 def _shown(code: InlineCode) -> InlineCode:
@@ -262,7 +262,7 @@ def _shown(code: InlineCode) -> InlineCode:
     return InlineCode({"s": " " * count, "tab": "\t", "line-break": "\n"}[blank["kind"]])
 
 
-def _is_value(element: Element) -> bool:
+def _is_value(element: XmlElement) -> bool:
     """Return whether an element is a cell with a number, a date or the result of a formula."""
     if element.name not in {"table:table-cell", "table:covered-table-cell"}:
         return False
@@ -270,12 +270,12 @@ def _is_value(element: Element) -> bool:
     return kind != "string" or "table:formula" in element.attributes
 
 
-def _level(heading: Element) -> int:
+def _level(heading: XmlElement) -> int:
     digits = heading.attributes.get("text:outline-level", "1")
     return int(digits) if digits.isdecimal() and len(digits) < 3 else 1
 
 
-def _kind(element: Element, parent: Element, places: Places) -> Kind:
+def _kind(element: XmlElement, parent: XmlElement, places: OdfPlaces) -> Kind:
     if element.name == "text:h":
         return "heading"
     if parent.name == "table:table-cell":

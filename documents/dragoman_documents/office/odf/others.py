@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from dragoman_documents.codec import Kind, Remark
-from dragoman_documents.office.package_codec import Part, attribute_slot, text_slot
-from dragoman_documents.xml.slots import Slot, translatable
-from dragoman_documents.xml.tree import Element, text_of
+from dragoman_documents.office.package_codec import PackagePart, attribute_slot, text_slot
+from dragoman_documents.xml.slots import XmlSlot, translatable
+from dragoman_documents.xml.tree import XmlElement, text_of
 
 _TITLES: Final[dict[str, tuple[Kind, str]]] = {
     "svg:title": ("attribute", "alternative text"),
@@ -37,7 +37,7 @@ HOLDERS: Final = frozenset({
 """Elements for which there are such texts, or remarks."""
 
 
-def others(part: Part, element: Element, place: str) -> Iterator[tuple[Slot, ...]]:
+def others(part: PackagePart, element: XmlElement, place: str) -> Iterator[tuple[XmlSlot, ...]]:
     """Yield the slots of the segments that an element itself holds, beside those below it."""
     name = element.name
     if name in _TITLES:
@@ -51,11 +51,11 @@ def others(part: Part, element: Element, place: str) -> Iterator[tuple[Slot, ...
         yield from _labels(part, element)
 
 
-def _single(slots: Iterator[Slot]) -> Iterator[tuple[Slot, ...]]:
+def _single(slots: Iterator[XmlSlot]) -> Iterator[tuple[XmlSlot, ...]]:
     return ((slot,) for slot in slots)
 
 
-def _cases(part: Part, field: Element, place: str) -> Iterator[tuple[Slot, ...]]:
+def _cases(part: PackagePart, field: XmlElement, place: str) -> Iterator[tuple[XmlSlot, ...]]:
     """Yield the texts that a field may show; the one that it shows is there twice."""
     shown = list(text_slot(part, field, place, "attribute"))
     for name in _CASES:
@@ -65,7 +65,7 @@ def _cases(part: Part, field: Element, place: str) -> Iterator[tuple[Slot, ...]]
             yield (slot, *same)
 
 
-def _labels(part: Part, forms: Element) -> Iterator[tuple[Slot, ...]]:
+def _labels(part: PackagePart, forms: XmlElement) -> Iterator[tuple[XmlSlot, ...]]:
     """Yield labels and tooltips of the controls of forms."""
     for each in forms.descendants():
         if each.name not in _CHOICES:
@@ -73,7 +73,7 @@ def _labels(part: Part, forms: Element) -> Iterator[tuple[Slot, ...]]:
             yield from _single(attribute_slot(part, each, "form:title", "form, tooltip"))
 
 
-def remarks(part: Part, element: Element, place: str) -> Iterator[Remark]:
+def remarks(part: PackagePart, element: XmlElement, place: str) -> Iterator[Remark]:
     """Yield the remark on the text of an element that stays in the source language."""
     if element.name in {"office:forms", "text:drop-down"}:
         names = ("form:label", "text:value")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman_documents.office.xlsx.tables import column_name
-from dragoman_documents.xml.tree import Element
+from dragoman_documents.xml.tree import XmlElement
 
 _MOST: Final = 2**20
 """Rows or columns that one element may stand for."""
@@ -14,7 +14,7 @@ _CELLS: Final = frozenset({"table:table-cell", "table:covered-table-cell"})
 
 
 @dataclass(slots=True)
-class Places:
+class OdfPlaces:
     """Counts paragraphs, slides, or rows and columns, as the parts of a document are entered."""
 
     kind: str
@@ -38,7 +38,7 @@ class Places:
             return f"slide {self.slide}" + (", notes" if self.in_notes else "")
         return f"paragraph {self.paragraph}"
 
-    def enter(self, element: Element) -> None:
+    def enter(self, element: XmlElement) -> None:
         """Count an element."""
         name = element.name
         self.paragraph += name in {"text:p", "text:h"}
@@ -54,7 +54,7 @@ class Places:
         elif name in _CELLS:
             self.column += 1
 
-    def leave(self, element: Element) -> None:
+    def leave(self, element: XmlElement) -> None:
         """Count what a cell stands for, and leave the notes of a slide."""
         if element.name == "table:content-validation":
             self.message = ""
@@ -64,6 +64,6 @@ class Places:
             self.column += _repeated(element, "table:number-columns-repeated") - 1
 
 
-def _repeated(element: Element, name: str) -> int:
+def _repeated(element: XmlElement, name: str) -> int:
     digits = element.attributes.get(name, "1")
     return min(int(digits), _MOST) if digits.isdecimal() and len(digits) < 9 else 1

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from dragoman_documents.xml.slots import Inner
 from dragoman_documents.xml.spelling import keeping
-from dragoman_documents.xml.tree import Element, escaped, text_of
+from dragoman_documents.xml.tree import XmlElement, escaped, text_of
 
 _SPACE: Final = b' xml:space="preserve">'
 
@@ -31,23 +31,23 @@ class Names(NamedTuple):
     """Spells a text as the content of its element."""
 
 
-class Places(NamedTuple):
+class ParagraphPlaces(NamedTuple):
     """Where the text of a paragraph is."""
 
     start: int
     end: int
-    stretches: tuple[tuple[Element, ...], ...]
+    stretches: tuple[tuple[XmlElement, ...], ...]
     """The elements with text before, between and behind the tags."""
-    edges: tuple[Element, ...] = ()
+    edges: tuple[XmlElement, ...] = ()
     """Elements at the ends whose run would be no part of the segment if it were blank."""
-    readings: tuple[Element, ...] = ()
+    readings: tuple[XmlElement, ...] = ()
     """Phonetic runs."""
 
 
 class _Text(NamedTuple):
     """An element, its text, and its new text."""
 
-    element: Element
+    element: XmlElement
     source: str
     text: str
 
@@ -57,15 +57,15 @@ class _Text(NamedTuple):
         return any(new.isspace() and not old.isspace() for new, old in ends)
 
 
-class Source(NamedTuple):
+class ParagraphSource(NamedTuple):
     """A paragraph as it stands in its part."""
 
     data: bytes
-    places: Places
+    places: ParagraphPlaces
     names: Names
 
 
-def filled(source: Source, texts: Sequence[str], inner: Inner) -> bytes | None:
+def filled(source: ParagraphSource, texts: Sequence[str], inner: Inner) -> bytes | None:
     """Return a paragraph with new texts before, between and behind its tags.
 
     None if they do not fit: where there is text but no element, or where a run would be read as
@@ -86,7 +86,9 @@ def filled(source: Source, texts: Sequence[str], inner: Inner) -> bytes | None:
     return _written(source, found, opened, inner) if len(opened) == len(tags) else None
 
 
-def _written(source: Source, found: Sequence[_Text], tags: Sequence[bytes], inner: Inner) -> bytes:
+def _written(
+    source: ParagraphSource, found: Sequence[_Text], tags: Sequence[bytes], inner: Inner
+) -> bytes:
     spell = _spelling(source, found)
     changes = [(each.start, each.end, b"") for each in _lost(source.places.readings, found)]
     changes += (
@@ -112,14 +114,14 @@ def _opening(data: bytes, text: _Text, *, spaced: bool) -> bytes | None:
     return None if b"xml:space" in tag else tag[:-1] + _SPACE
 
 
-def _spelling(source: Source, found: Sequence[_Text]) -> Callable[[str], str]:
+def _spelling(source: ParagraphSource, found: Sequence[_Text]) -> Callable[[str], str]:
     names = source.names
     raws = [source.data[each.element.content : each.element.stop].decode() for each in found]
     text = "".join(each.text for each in found)
     return keeping(raws, lambda raw: names.read(raw.encode()), names.write, text)
 
 
-def _lost(readings: Sequence[Element], found: Sequence[_Text]) -> list[Element]:
+def _lost(readings: Sequence[XmlElement], found: Sequence[_Text]) -> list[XmlElement]:
     """Return the phonetic runs of characters that are no longer where they were."""
     if not readings:
         return []
@@ -127,7 +129,7 @@ def _lost(readings: Sequence[Element], found: Sequence[_Text]) -> list[Element]:
         "".join(texts).encode("utf-16-le", "surrogatepass")
         for texts in ((each.source for each in found), (each.text for each in found))
     )
-    lost: list[Element] = []
+    lost: list[XmlElement] = []
     for each in readings:
         start, end = (2 * _number(each.attributes.get(name, "")) for name in ("sb", "eb"))
         if before[start:end] != now[start:end]:

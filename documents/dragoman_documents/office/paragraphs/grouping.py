@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dragoman_documents.inline_codes import ClosingCode, OpeningCode, Piece, SingleCode
-from dragoman_documents.office.paragraphs.items import Fixed, Format, Item, Text, Wrapper, base
+from dragoman_documents.office.paragraphs.items import Fixed, Format, Item, RunText, Wrapper, base
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Grouping:
             if isinstance(each, Fixed):
                 waiting.append(SingleCode(self._add(each)))
                 continue
-            key = each.format.key if isinstance(each, Text) else plain
+            key = each.format.key if isinstance(each, RunText) else plain
             if group is not None and key != group:
                 yield ClosingCode()
                 group = None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dragoman_documents.xml.tree import Element
+from dragoman_documents.xml.tree import XmlElement
 
 _NONE: Final = b""
 
@@ -20,7 +20,7 @@ class Format:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class RunText:
     """A run's text, with the range of the run."""
 
     text: str
@@ -29,7 +29,7 @@ class Text:
     end: int
     mixed: bool = False
     """Whether the run holds other things too, so that it is kept as a whole."""
-    elements: tuple[Element, ...] = ()
+    elements: tuple[XmlElement, ...] = ()
     """What holds the text."""
 
 
@@ -50,7 +50,7 @@ class Fixed:
 class Wrapper:
     """An element with runs in it; if it is itself in a run, it may be put into one of its own."""
 
-    element: Element
+    element: XmlElement
     items: list[Item]
     before: bytes = b""
     after: bytes = b""
@@ -58,7 +58,7 @@ class Wrapper:
     """Range of its run, if it is in one."""
 
 
-Item = Text | Fixed | Wrapper
+Item = RunText | Fixed | Wrapper
 
 
 def trimmed(items: Sequence[Item]) -> list[Item]:
@@ -78,10 +78,10 @@ def trimmed(items: Sequence[Item]) -> list[Item]:
     return left
 
 
-def texts(items: Sequence[Item]) -> Iterator[Text]:
+def texts(items: Sequence[Item]) -> Iterator[RunText]:
     """Yield the texts of all levels in their order."""
     for each in items:
-        if isinstance(each, Text):
+        if isinstance(each, RunText):
             yield each
         elif isinstance(each, Wrapper):
             yield from texts(each.items)
@@ -90,7 +90,7 @@ def texts(items: Sequence[Item]) -> Iterator[Text]:
 def _trims(item: Item) -> bool:
     if isinstance(item, Fixed):
         return item.run is None
-    return isinstance(item, Text) and item.text.isspace() and not item.mixed
+    return isinstance(item, RunText) and item.text.isspace() and not item.mixed
 
 
 def extent(items: Sequence[Item]) -> tuple[int, int]:
@@ -107,5 +107,5 @@ def _range(item: Item) -> tuple[int, int]:
 
 def base(items: Sequence[Item]) -> Format:
     """Return the base formatting of a level."""
-    formats = (each.format for each in items if isinstance(each, Text))
+    formats = (each.format for each in items if isinstance(each, RunText))
     return min(formats, key=lambda each: (len(each.key), each.key), default=Format())

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from dragoman_documents.xml.tree import Element, text_of
+from dragoman_documents.xml.tree import XmlElement, text_of
 
 _LINK: Final = re.compile(r"\s*HYPERLINK\b", re.IGNORECASE)
 
@@ -32,18 +32,18 @@ class FieldLink(NamedTuple):
 
     first: int
     last: int
-    element: Element
+    element: XmlElement
     """From the run that begins the field to the one that ends it, with the runs of its text."""
 
 
-def is_link(element: Element, field: FieldNames) -> bool:
+def is_link(element: XmlElement, field: FieldNames) -> bool:
     """Return whether an element is a field as a whole, and a link."""
     instruction = element.attributes.get(field.simple_instruction, "")
     return element.name == field.simple and _LINK.match(instruction) is not None
 
 
 def links(
-    data: bytes, children: Sequence[Element], run: str, field: FieldNames
+    data: bytes, children: Sequence[XmlElement], run: str, field: FieldNames
 ) -> Iterator[FieldLink]:
     """Yield the links that begin and end among these children, and are in no other field.
 
@@ -66,7 +66,7 @@ def links(
 
 def _link(
     data: bytes,
-    children: Sequence[Element],
+    children: Sequence[XmlElement],
     marks: Sequence[tuple[str | None, int]],
     field: FieldNames,
 ) -> Iterator[FieldLink]:
@@ -77,19 +77,19 @@ def _link(
             yield FieldLink(begin, end, _element(children, begin, part, end))
 
 
-def _is_alone(element: Element, run: str, field: FieldNames) -> bool:
+def _is_alone(element: XmlElement, run: str, field: FieldNames) -> bool:
     """Return whether a run holds one mark of a field and no text."""
     names = [each.name for each in element.children if not each.name.endswith(":rPr")]
     return element.name == run and names == [field.mark]
 
 
-def _instruction(data: bytes, children: Sequence[Element], field: FieldNames) -> str:
+def _instruction(data: bytes, children: Sequence[XmlElement], field: FieldNames) -> str:
     found = (part for each in children for part in each.descendants(field.instruction))
     return "".join(text_of(data[each.content : each.stop]) for each in found)
 
 
-def _element(children: Sequence[Element], begin: int, part: int, end: int) -> Element:
-    found = Element("", {}, children[begin].start, children[part].end)
+def _element(children: Sequence[XmlElement], begin: int, part: int, end: int) -> XmlElement:
+    found = XmlElement("", {}, children[begin].start, children[part].end)
     found.stop, found.end = children[end].start, children[end].end
     found.children = list(children[part + 1 : end])
     return found

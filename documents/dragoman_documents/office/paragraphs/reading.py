@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
-from dragoman_documents.office.paragraphs.items import Fixed, Format, Item, Text, Wrapper
+from dragoman_documents.office.paragraphs.items import Fixed, Format, Item, RunText, Wrapper
 from dragoman_documents.office.paragraphs.links import (
     NO_FIELD,
     FieldLink,
@@ -22,12 +22,12 @@ from dragoman_documents.office.paragraphs.links import (
     is_link,
     links,
 )
-from dragoman_documents.xml.tree import Element, escaped, framed, text_of
+from dragoman_documents.xml.tree import XmlElement, escaped, framed, text_of
 
 _PLAIN: Final = Format()
 
 
-def _nothing(_: Element) -> bool:
+def _nothing(_: XmlElement) -> bool:
     return False
 
 
@@ -42,7 +42,7 @@ class Dialect:
     """Elements with runs in them that are a pair of codes: hyperlinks, insertions."""
     framed: Mapping[str, str] = field(default_factory=dict[str, str])
     """Elements that are such a pair around the content of a child, also within a run: a ruby."""
-    stays: Callable[[Element], bool] = _nothing
+    stays: Callable[[XmlElement], bool] = _nothing
     """Whether a framed element is left as it is."""
     dropped: frozenset[str] = frozenset()
     """Elements without meaning, which are lost when their paragraph is written."""
@@ -81,7 +81,7 @@ class Reader:
         name = re.escape(self.dialect.fields.mark.rpartition(":")[2].encode())
         self.marks = [match.start() for match in re.finditer(name, self.data)] if name else []
 
-    def items(self, parent: Element) -> list[Item]:
+    def items(self, parent: XmlElement) -> list[Item]:
         """Return the items of a paragraph or of a wrapper."""
         found: list[Item] = []
         linked, behind = self._links(parent), 0
@@ -98,20 +98,20 @@ class Reader:
                 found += self._of(each)
         return found
 
-    def _links(self, parent: Element) -> Mapping[int, FieldLink]:
+    def _links(self, parent: XmlElement) -> Mapping[int, FieldLink]:
         """Return the links among the children of an element, by the first; a link has none."""
         if self.fields.open or not parent.name or not self._has_mark(parent):
             return {}
         found = links(self.data, parent.children, self.dialect.run, self.dialect.fields)
         return {each.first: each for each in found}
 
-    def _wrapper(self, element: Element) -> Item:
+    def _wrapper(self, element: XmlElement) -> Item:
         """Return a wrapper; markup that stays if no text is in it."""
         items = self.items(element)
-        wraps = any(isinstance(each, Text | Wrapper) for each in items)
+        wraps = any(isinstance(each, RunText | Wrapper) for each in items)
         return Wrapper(element, items) if wraps else Fixed(element.start, element.end)
 
-    def _framed(self, element: Element) -> Element | None:
+    def _framed(self, element: XmlElement) -> XmlElement | None:
         """Return a framed element with the content of its child; None if it is left."""
         name = self.dialect.framed.get(element.name)
         inner = None if name is None else element.child(name)
@@ -119,11 +119,11 @@ class Reader:
             return None
         return framed(element, inner)
 
-    def _has_mark(self, element: Element) -> bool:
+    def _has_mark(self, element: XmlElement) -> bool:
         mark = bisect_left(self.marks, element.start)
         return mark < len(self.marks) and self.marks[mark] < element.end
 
-    def _in_field(self, element: Element) -> bool:
+    def _in_field(self, element: XmlElement) -> bool:
         """Return whether an element is a part of a field, and count the fields in it."""
         before = self.fields.open
         if not self._has_mark(element):
@@ -136,11 +136,13 @@ class Reader:
         self.fields.open = max(0, self.fields.open)
         return before > 0 or (seen and element.name == self.dialect.run) or self.fields.open > 0
 
-    def _of(self, element: Element) -> Iterator[Item]:
+    def _of(self, element: XmlElement) -> Iterator[Item]:
         if element.name == self.dialect.run:
             yield from self._of_run(element)
         elif element.name == self.dialect.text:
-            yield Text(self._text(element), _PLAIN, element.start, element.end, elements=(element,))
+            yield RunText(
+                self._text(element), _PLAIN, element.start, element.end, elements=(element,)
+            )
         elif element.name in self.dialect.wrappers or is_link(element, self.dialect.fields):
             yield self._wrapper(element)
         elif (whole := self._framed(element)) is not None:
@@ -148,7 +150,7 @@ class Reader:
         elif element.name not in self.dialect.dropped:
             yield Fixed(element.start, element.end)
 
-    def _of_run(self, run: Element) -> Iterator[Item]:
+    def _of_run(self, run: XmlElement) -> Iterator[Item]:
         formatting = self._format(run.child(self.dialect.properties))
         skipped = {self.dialect.properties, *self.dialect.dropped}
         children = [each for each in run.children if each.name not in skipped]
@@ -161,12 +163,12 @@ class Reader:
             if is_text:
                 elements = tuple(group)
                 text = "".join(map(self._text, elements))
-                yield Text(text, formatting, run.start, run.end, mixed, elements)
+                yield RunText(text, formatting, run.start, run.end, mixed, elements)
                 continue
             for each in group:
                 yield self._in_run(each, Fixed(each.start, each.end, before, after, place))
 
-    def _in_run(self, element: Element, fixed: Fixed) -> Item:
+    def _in_run(self, element: XmlElement, fixed: Fixed) -> Item:
         """Return what a part of a run is if it is no text: markup that stays, or a wrapper."""
         whole = self._framed(element)
         item = fixed if whole is None else self._wrapper(whole)
@@ -174,10 +176,10 @@ class Reader:
             return fixed
         return Wrapper(item.element, item.items, fixed.before, fixed.after, fixed.run)
 
-    def _text(self, element: Element) -> str:
+    def _text(self, element: XmlElement) -> str:
         return self.dialect.read(self.data[element.content : element.stop])
 
-    def _format(self, properties: Element | None) -> Format:
+    def _format(self, properties: XmlElement | None) -> Format:
         if properties is None:
             return _PLAIN
         raw = self.data[properties.start : properties.end]
@@ -197,7 +199,7 @@ class Reader:
         return self.formats.setdefault(raw, Format(key, raw))
 
 
-def _add_field(found: list[Item], element: Element, *, goes_on: bool) -> None:
+def _add_field(found: list[Item], element: XmlElement, *, goes_on: bool) -> None:
     """Add an element to the field at the end of the items, or begin one."""
     start = element.start
     if goes_on and found and isinstance(last := found[-1], Fixed) and last.in_field:
@@ -206,7 +208,7 @@ def _add_field(found: list[Item], element: Element, *, goes_on: bool) -> None:
     found.append(Fixed(start, element.end, in_field=True))
 
 
-def raw_name(data: bytes, element: Element) -> bytes:
+def raw_name(data: bytes, element: XmlElement) -> bytes:
     """Return the name of an element as the file spells it, with its prefix."""
     tag = data[element.start + 1 : element.content].rstrip(b"/>")
     return tag.split(None, 1)[0]

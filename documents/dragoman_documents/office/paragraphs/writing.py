@@ -20,7 +20,12 @@ from dragoman_documents.inline_codes import (
     composed,
     pieces,
 )
-from dragoman_documents.office.paragraphs.filling import Names, Places, Source, filled
+from dragoman_documents.office.paragraphs.filling import (
+    Names,
+    ParagraphPlaces,
+    ParagraphSource,
+    filled,
+)
 from dragoman_documents.office.paragraphs.grouping import (
     Code,
     FormatCode,
@@ -31,7 +36,7 @@ from dragoman_documents.office.paragraphs.items import (
     Fixed,
     Format,
     Item,
-    Text,
+    RunText,
     base,
     extent,
     texts,
@@ -39,11 +44,11 @@ from dragoman_documents.office.paragraphs.items import (
 from dragoman_documents.shares import between_tags
 from dragoman_documents.splicing import skeleton
 from dragoman_documents.xml.slots import Inner, around, shown
-from dragoman_documents.xml.tree import Element
+from dragoman_documents.xml.tree import XmlElement
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ParagraphText:
     """The text of a paragraph, and how its translation is written."""
 
     text: str
@@ -53,7 +58,9 @@ class Block:
     runs: Runs
 
 
-def block(data: bytes, items: Sequence[Item], names: Names, whole: Element | None = None) -> Block:
+def block(
+    data: bytes, items: Sequence[Item], names: Names, whole: XmlElement | None = None
+) -> ParagraphText:
     """Return the text and codes of trimmed items, of which there is at least one.
 
     `whole` is the element whose content is replaced if it is not the range of the items.
@@ -73,21 +80,23 @@ def block(data: bytes, items: Sequence[Item], names: Names, whole: Element | Non
         InlineCode(shown(runs.opening(code)), None if each.closing is None else shown(""))
         for each, code in zip(marks, codes, strict=True)
     )
-    return Block(core, inline, places.start, places.end, runs)
+    return ParagraphText(core, inline, places.start, places.end, runs)
 
 
-def _places(found: Sequence[Piece], items: Sequence[Item], whole: Element | None) -> Places:
+def _places(
+    found: Sequence[Piece], items: Sequence[Item], whole: XmlElement | None
+) -> ParagraphPlaces:
     stretches = tuple(_stretches(found, items))
     if whole is None:
-        return Places(*extent(items), stretches, tuple(_edges(items)))
+        return ParagraphPlaces(*extent(items), stretches, tuple(_edges(items)))
     readings = (each for each in whole.children if "sb" in each.attributes)
-    return Places(whole.content, whole.stop, stretches, readings=tuple(readings))
+    return ParagraphPlaces(whole.content, whole.stop, stretches, readings=tuple(readings))
 
 
-def _stretches(found: Sequence[Piece], items: Sequence[Item]) -> Iterator[tuple[Element, ...]]:
+def _stretches(found: Sequence[Piece], items: Sequence[Item]) -> Iterator[tuple[XmlElement, ...]]:
     """Yield the elements with text before, between and behind the tags."""
     held = texts(items)
-    elements: list[Element] = []
+    elements: list[XmlElement] = []
     for piece in found:
         if isinstance(piece, str):
             elements += next(held).elements
@@ -97,10 +106,10 @@ def _stretches(found: Sequence[Piece], items: Sequence[Item]) -> Iterator[tuple[
     yield tuple(elements)
 
 
-def _edges(items: Sequence[Item]) -> Iterator[Element]:
+def _edges(items: Sequence[Item]) -> Iterator[XmlElement]:
     """Yield the elements of the texts at the ends, which would be no text if they were blank."""
     for each in (items[0], items[-1]):
-        if isinstance(each, Text) and not each.mixed:
+        if isinstance(each, RunText) and not each.mixed:
             yield from each.elements
 
 
@@ -115,7 +124,7 @@ class Runs:
     names: Names
     source: str
     """The segment's text."""
-    places: Places
+    places: ParagraphPlaces
     lead: str = ""
     trail: str = ""
 
@@ -138,7 +147,7 @@ class Runs:
         given = list(pieces(text, marks))
         between, tags = between_tags(given, self._text_of, self.lead, self.trail)
         if not self.codes or tags == between_tags(pieces(self.source, marks), self._text_of)[1]:
-            found = filled(Source(self.data, self.places, self.names), between, inner)
+            found = filled(ParagraphSource(self.data, self.places, self.names), between, inner)
             if found is not None:
                 return found
         return _Writing(self, inner).all(given)

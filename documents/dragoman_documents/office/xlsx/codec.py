@@ -28,8 +28,8 @@ from dragoman_documents.office.ooxml import (
 from dragoman_documents.office.package_codec import (
     Found,
     PackageCodec,
-    Part,
-    Plain,
+    PackagePart,
+    PlainFilling,
     PlainName,
     attribute_slot,
     opened,
@@ -45,8 +45,8 @@ from dragoman_documents.office.xlsx.tables import (
     unique,
 )
 from dragoman_documents.values import is_address, is_formula
-from dragoman_documents.xml.slots import Slot, translatable
-from dragoman_documents.xml.tree import Element, content_of, source
+from dragoman_documents.xml.slots import XmlSlot, translatable
+from dragoman_documents.xml.tree import XmlElement, content_of, source
 
 _STRINGS: Final = Dialect(
     run="x:r",
@@ -164,7 +164,7 @@ def _add_sheet(book: _Book, archive: Archive, sheet: Sheet, kept: Collection[Tex
     if sheet.has_inline:
         part = opened(archive, sheet.part, PREFIXES)
     else:  # no tree: the sheet may have millions of cells
-        part = Part(sheet.part, source(archive.read(sheet.part)), Element("", {}, 0, 0))
+        part = PackagePart(sheet.part, source(archive.read(sheet.part)), XmlElement("", {}, 0, 0))
     book.add(part, [])
     for cell in part.root.descendants("x:c"):
         content = cell.child("x:is")
@@ -178,19 +178,25 @@ def _add_sheet(book: _Book, archive: Archive, sheet: Sheet, kept: Collection[Tex
         book.slots += ((slot,) for slot in _messages(part, each, place))
 
 
-def _messages(part: Part, element: Element, place: str) -> Iterator[Slot]:
+def _messages(part: PackagePart, element: XmlElement, place: str) -> Iterator[XmlSlot]:
     """Yield the slots of what a cell shows when it is pointed at, chosen, or refuses a value."""
     for name, longest in _MESSAGES.items():
         for slot in attribute_slot(part, element, name, place):
             text = xlsx_text.decoded(slot.segment.text)
             segment = slot.segment._replace(text=text, max_chars=longest)
             raw = part.data[slot.start : slot.end].decode()
-            writer = Plain(raw, xlsx_text.read_value, xlsx_text.write_value)
+            writer = PlainFilling(raw, xlsx_text.read_value, xlsx_text.write_value)
             yield slot._replace(segment=segment, writer=writer)
 
 
 def _add_text(
-    book: _Book, part: Part, element: Element, place: str, *, key: Text, kept: Collection[Text]
+    book: _Book,
+    part: PackagePart,
+    element: XmlElement,
+    place: str,
+    *,
+    key: Text,
+    kept: Collection[Text],
 ) -> None:
     slot = _string(part, element, place)
     if slot is None:
@@ -208,7 +214,9 @@ def _add_text(
     book.slots.append((slot,))
 
 
-def _string(part: Part, element: Element, place: str, kind: Kind = "cell") -> Slot | None:
+def _string(
+    part: PackagePart, element: XmlElement, place: str, kind: Kind = "cell"
+) -> XmlSlot | None:
     """Return the slot of a string; phonetic runs in it are lost when it is written."""
     reader = Reader(part.data, _STRINGS)
     return paragraph_slot(part, reader, element, Paragraph(place, kind), whole=True)
@@ -228,7 +236,7 @@ def _join_headers(book: _Book) -> None:
                 first = first._replace(segment=first.segment._replace(max_chars=LONGEST))
                 raw = table.part.data[header.start : header.end].decode()
                 writer = PlainName(raw, xlsx_text.read_value, xlsx_text.write_value)
-                name = Slot(first.segment, header.start, header.end, writer, header.table)
+                name = XmlSlot(first.segment, header.start, header.end, writer, header.table)
                 book.slots[segment] = (first, *others, name)
         book.columns.append(columns)
 

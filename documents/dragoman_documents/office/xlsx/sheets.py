@@ -11,7 +11,7 @@ from dragoman_documents.archive.reading import Archive
 from dragoman_documents.office.ooxml import PREFIXES, related
 from dragoman_documents.office.package_codec import headless, opened
 from dragoman_documents.xml.tree import (
-    Element,
+    XmlElement,
     scanned,
     source,
     start_tag_end,
@@ -93,7 +93,7 @@ class Sheet:
     headers: dict[str, int] = field(default_factory=dict)
     """The shared string of each cell that is a header of a table."""
     has_inline: bool = False
-    messages: list[Element] = field(default_factory=list)
+    messages: list[XmlElement] = field(default_factory=list)
     """Rules for the values of cells, and links: what they show is in attributes."""
     printed: int = 0
     """Headers and footers for printing with words in them."""
@@ -149,7 +149,7 @@ class _Reading:
             self.content = self.data.index(b">", position) + 1
         elif name in _SHOWING:
             end = start_tag_end(self.data, position)
-            self.sheet.messages.append(Element(name, dict(attributes), position, end))
+            self.sheet.messages.append(XmlElement(name, dict(attributes), position, end))
         elif name in _PRINTED:
             self.content = self.data.index(b">", position) + 1
         elif name in _FILTERS:

@@ -10,11 +10,11 @@ from typing import Final
 from dragoman_documents.archive.reading import Archive
 from dragoman_documents.inline_codes import plain
 from dragoman_documents.office.ooxml import PREFIXES, related
-from dragoman_documents.office.package_codec import Part, opened
+from dragoman_documents.office.package_codec import PackagePart, opened
 from dragoman_documents.office.xlsx.sheets import Formulas
 from dragoman_documents.office.xlsx.text import decoded
 from dragoman_documents.xml.tree import (
-    Element,
+    XmlElement,
     attribute_range,
     text_of,
 )
@@ -26,7 +26,7 @@ _FORMULAS: Final = ("x:calculatedColumnFormula", "x:totalsRowFormula")
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class TableHeader:
     """A column of a table whose header is a cell."""
 
     table: str
@@ -42,9 +42,9 @@ class Header:
 class Table:
     """A table of a sheet."""
 
-    part: Part
+    part: PackagePart
     sheet: str
-    headers: tuple[Header, ...]
+    headers: tuple[TableHeader, ...]
 
 
 def tables(
@@ -61,7 +61,7 @@ def tables(
         yield Table(part, sheet, tuple(_headers(part)))
 
 
-def _headers(part: Part) -> Iterator[Header]:
+def _headers(part: PackagePart) -> Iterator[TableHeader]:
     table = part.root
     first = _REFERENCE.match(table.attributes.get("ref", ""))
     if first is None or table.attributes.get("headerRowCount", "1") == "0":
@@ -70,10 +70,10 @@ def _headers(part: Part) -> Iterator[Header]:
     for index, each in enumerate(table.descendants("x:tableColumn")):
         if place := attribute_range(part.data, each, "name"):
             cell = f"{column_name(column + index)}{first[2]}"
-            yield Header(part.name, _name(each), cell, *place)
+            yield TableHeader(part.name, _name(each), cell, *place)
 
 
-def _name(column: Element) -> str:
+def _name(column: XmlElement) -> str:
     return decoded(column.attributes.get("name", ""))
 
 
