@@ -17,7 +17,7 @@ from dragoman_worker.flow.intake import Intake
 from dragoman_worker.flow.permits import Permits
 from dragoman_worker.flow.planning import Planning
 from dragoman_worker.job.answering import Answers
-from dragoman_worker.job.assessments import NOT_JUDGED, Rules
+from dragoman_worker.job.assessments import NOT_JUDGED, QualityRules
 from dragoman_worker.job.breaker import AskSample, Breaker, no_sample
 from dragoman_worker.job.executor import Executor
 from dragoman_worker.job.generating import Generator
@@ -80,7 +80,7 @@ class Core:
     worker_id: str = "w1"
     judge: Judge = field(default_factory=ScriptedJudge)
     openings: Openings | None = None
-    rules: Rules = NOT_JUDGED
+    rules: QualityRules = NOT_JUDGED
     memory: Memory | None = None
     glossaries: Glossaries | None = None
     tracer: Tracer | None = None

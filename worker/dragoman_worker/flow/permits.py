@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dragoman_worker.flow.fair_queue import FairQueue, Queued
-from dragoman_worker.flow.quarantine import Quarantine
+from dragoman_worker.flow.quarantine import QuarantineRounds
 
 
 class Draining(Exception):
@@ -49,7 +49,7 @@ class Permits:
         self._answered = 0
         self._held: dict[int, int] = {}
         self._queue: FairQueue[_Waiter] = FairQueue(weights)
-        self._quarantine = Quarantine()
+        self._quarantine = QuarantineRounds()
         self._between = 0
         """Permits that may still be granted before the next round of the quarantine."""
         self._draining = False

@@ -18,7 +18,7 @@ SMALLEST_COHORT: Final = 16
 
 
 @dataclass(slots=True, eq=False)
-class Member:
+class Suspect:
     """One suspect in quarantine; `admitted` is set when it may enter the engine."""
 
     job: str
@@ -26,12 +26,12 @@ class Member:
     admitted: asyncio.Future[None]
 
 
-class Quarantine:
+class QuarantineRounds:
     """The suspects that wait for a round, and those of the current round."""
 
     def __init__(self) -> None:
-        self._waiting: dict[Member, None] = {}
-        self._inside: set[Member] = set()
+        self._waiting: dict[Suspect, None] = {}
+        self._inside: set[Suspect] = set()
         self._jobs: Counter[str] = Counter()
         self._cohort: int | None = None
         """Suspects that the current round has admitted; None unless it is a cohort's."""
@@ -61,23 +61,23 @@ class Quarantine:
         """Let these jobs enter too until the current round is over."""
         self._finishing = frozenset(jobs)
 
-    def join(self, job: str, *, by_itself: bool) -> Member:
+    def join(self, job: str, *, by_itself: bool) -> Suspect:
         """Queue a suspect for a round, behind those that wait already."""
         admitted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        member = Member(job, by_itself, admitted)
-        self._waiting[member] = None
-        return member
+        suspect = Suspect(job, by_itself, admitted)
+        self._waiting[suspect] = None
+        return suspect
 
-    def leave(self, member: Member) -> bool:
+    def leave(self, suspect: Suspect) -> bool:
         """Remove a suspect, admitted or not, and return whether that ended a round.
 
         Call it exactly once per suspect.
         """
-        if member not in self._inside:
-            del self._waiting[member]
+        if suspect not in self._inside:
+            del self._waiting[suspect]
             return False
-        self._inside.remove(member)
-        self._jobs[member.job] -= 1
+        self._inside.remove(suspect)
+        self._jobs[suspect.job] -= 1
         self._jobs += Counter()  # drops jobs that count 0
         if self._inside:
             return False
@@ -98,26 +98,26 @@ class Quarantine:
         """Admit suspects that joined after the round began, up to the size of the cohort."""
         if self._cohort is None or self._cohort >= cohort_size(self._cohort + len(self._waiting)):
             return
-        ready = [member for member in self._ready() if not member.by_itself]
+        ready = [suspect for suspect in self._ready() if not suspect.by_itself]
         capacity = cohort_size(self._cohort + len(ready)) - self._cohort
-        for member in ready[:capacity]:
+        for suspect in ready[:capacity]:
             self._cohort += 1
-            self._admit(member)
+            self._admit(suspect)
 
-    def _ready(self) -> Iterator[Member]:
-        return (member for member in self._waiting if not member.admitted.done())
+    def _ready(self) -> Iterator[Suspect]:
+        return (suspect for suspect in self._waiting if not suspect.admitted.done())
 
-    def _admit(self, member: Member) -> None:
-        del self._waiting[member]
-        self._inside.add(member)
-        self._jobs[member.job] += 1
-        member.admitted.set_result(None)
+    def _admit(self, suspect: Suspect) -> None:
+        del self._waiting[suspect]
+        self._inside.add(suspect)
+        self._jobs[suspect.job] += 1
+        suspect.admitted.set_result(None)
 
     def reject_waiting(self, reason: type[Exception]) -> None:
         """Raise `reason` in all waiting suspects; those of the current round go on."""
-        for member in self._waiting:
-            if not member.admitted.done():
-                member.admitted.set_exception(reason())
+        for suspect in self._waiting:
+            if not suspect.admitted.done():
+                suspect.admitted.set_exception(reason())
 
 
 def cohort_size(suspects: int) -> int:

@@ -20,7 +20,7 @@ from dragoman_worker.flow.concurrent import together
 from dragoman_worker.flow.permits import Permit
 from dragoman_worker.job import assessments
 from dragoman_worker.job.asking import Remedies
-from dragoman_worker.job.assessments import Assessment, Attempt, Rules
+from dragoman_worker.job.assessments import Assessment, Attempt, QualityRules
 from dragoman_worker.job.generating import Generator
 from dragoman_worker.job.plan import Plan, PlannedItem, Unit
 from dragoman_worker.job.planner import Planner
@@ -44,7 +44,7 @@ class Answers:
         planner: Planner,
         generator: Generator,
         flow: Flow,
-        rules: Rules,
+        rules: QualityRules,
         judge: Judge | None,
         recall: Recall | None,
         metrics: Metrics,

@@ -10,7 +10,7 @@ from dragoman_schemas.jobs import Item, TranslationJob
 from dragoman_text.detection import Detection
 from dragoman_text.verdicts import Candidate
 from dragoman_worker.flow.concurrent import together
-from dragoman_worker.job.assessments import UNJUDGED, Rules
+from dragoman_worker.job.assessments import UNJUDGED, QualityRules
 from dragoman_worker.job.plan import certain_lang
 from dragoman_worker.job.terms import JobTerms, job_terms, occurring
 from dragoman_worker.memory.approved import lost, unfit, with_findings
@@ -40,7 +40,7 @@ class _Asked:
     """What a job asks of its translations."""
 
     job: TranslationJob
-    rules: Rules
+    rules: QualityRules
     terms: JobTerms | None
 
     def candidate(self, item: Item, lang: str | None, found: Remembered) -> Candidate:
@@ -70,7 +70,7 @@ class _Asked:
 class Approvals:
     """Finds approved translations and judges them; without gates only what the item demands."""
 
-    def __init__(self, memory: Memory, judge: Judge, rules: Rules) -> None:
+    def __init__(self, memory: Memory, judge: Judge, rules: QualityRules) -> None:
         self._memory = memory
         self._judge = judge
         self._rules = rules

@@ -21,7 +21,7 @@ _MEMORY: Final = "memory"
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class QualityRules:
     """How the answers of one job are judged: its own `quality` over that of the settings."""
 
     level: QualityLevel = "off"
@@ -43,7 +43,7 @@ class Rules:
             and asked.on_fail in (None, self.on_fail)
         )
 
-    def of(self, asked: Quality | None) -> Rules:
+    def of(self, asked: Quality | None) -> QualityRules:
         """Return these rules with what a job asks for."""
         if asked is None or self._grants(asked):
             return self
@@ -55,7 +55,7 @@ class Rules:
         )
 
 
-NOT_JUDGED: Final = Rules()
+NOT_JUDGED: Final = QualityRules()
 
 
 @dataclass(frozen=True, slots=True)

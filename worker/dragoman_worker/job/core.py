@@ -10,7 +10,7 @@ from dragoman_worker.flow import Flow
 from dragoman_worker.flow.admission import Admission, open_flow
 from dragoman_worker.flow.intake import Intake
 from dragoman_worker.job.answering import Answers
-from dragoman_worker.job.assessments import NOT_JUDGED, Rules
+from dragoman_worker.job.assessments import NOT_JUDGED, QualityRules
 from dragoman_worker.job.breaker import AskSample, Breaker, no_sample
 from dragoman_worker.job.executor import Executor
 from dragoman_worker.job.generating import Generator
@@ -204,10 +204,10 @@ def build_translator(
     return Translator(planner=planner, generator=generator, answers=answers, flow=flow)
 
 
-def rules_of(settings: WorkerSettings) -> Rules:
+def rules_of(settings: WorkerSettings) -> QualityRules:
     """Return the rules that the settings give to jobs which ask for none."""
     quality = settings.quality
-    return Rules(
+    return QualityRules(
         quality.level,
         quality.max_attempts,
         quality.on_fail,

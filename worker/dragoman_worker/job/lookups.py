@@ -13,7 +13,7 @@ from typing import Final
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_text.detection import Detection
 from dragoman_worker.job.approvals import Approvals, Approved
-from dragoman_worker.job.assessments import NOT_JUDGED, Rules
+from dragoman_worker.job.assessments import NOT_JUDGED, QualityRules
 from dragoman_worker.job.outages import STORE, Outages
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Glossaries, Judge, Memory, StoredGlossary
@@ -42,7 +42,7 @@ class Lookups:
         judge: Judge,
         glossaries: Glossaries | None = None,
         memory: Memory | None = None,
-        rules: Rules = NOT_JUDGED,
+        rules: QualityRules = NOT_JUDGED,
     ) -> None:
         self._until_available = outages.until_available
         self._count_approved = metrics.memory_by_result["approved"].inc

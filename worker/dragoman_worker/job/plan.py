@@ -9,7 +9,13 @@ from dragoman_schemas.jobs import Item, TranslationJob
 from dragoman_text.detection import Detection
 from dragoman_text.terms import Term
 from dragoman_worker.errors import JobError
-from dragoman_worker.job.assessments import NOT_JUDGED, UNCHECKED, Assessment, Rules, recalled
+from dragoman_worker.job.assessments import (
+    NOT_JUDGED,
+    UNCHECKED,
+    Assessment,
+    QualityRules,
+    recalled,
+)
 from dragoman_worker.job.terms import JobTerms
 from dragoman_worker.memory.in_flight import Flight
 from dragoman_worker.ports import Decoding, Remembered
@@ -161,7 +167,7 @@ class Plan:
     """Entries of its glossaries, if it has any."""
     detections: Sequence[Detection | None] | None = None
     """Language of each item, if detected; None for all where the source is given."""
-    rules: Rules = NOT_JUDGED
+    rules: QualityRules = NOT_JUDGED
     """How its answers are judged."""
     frames: dict[str | None, tuple[str, ...]] = field(default_factory=dict)
     """The profile's own words in a prompt, by the source language."""

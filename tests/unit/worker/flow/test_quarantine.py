@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dragoman_schemas.scripts import Quarantine as Level
 from dragoman_worker.flow import quarantine as quarantine_module
 from dragoman_worker.flow.permits import Draining, Permits
-from dragoman_worker.flow.quarantine import SMALLEST_COHORT, Quarantine, cohort_size
+from dragoman_worker.flow.quarantine import SMALLEST_COHORT, QuarantineRounds, cohort_size
 from support.builders.store_calls import claim_of, request, result
 from support.fakes.local_jobs import LocalJobs
 
@@ -38,7 +38,7 @@ def test_a_cohort_is_the_square_root_of_the_suspects_and_at_least_16(suspects: i
 async def test_a_round_admits_a_cohort_and_the_next_waits_until_all_of_it_left(
     suspects: int,
 ) -> None:
-    quarantine = Quarantine()
+    quarantine = QuarantineRounds()
     waiting = [quarantine.join(f"s{number}", by_itself=False) for number in range(suspects)]
     rounds = 0
     while waiting:
@@ -61,7 +61,7 @@ async def test_a_round_admits_a_cohort_and_the_next_waits_until_all_of_it_left(
 
 
 async def test_the_longest_waiting_suspect_decides_the_kind_of_the_next_round() -> None:
-    quarantine = Quarantine()
+    quarantine = QuarantineRounds()
     order = [("a", False), ("b", True), ("c", False), ("d", True), ("e", False)]
     members = {job: quarantine.join(job, by_itself=alone) for job, alone in order}
     rounds = []
@@ -76,7 +76,7 @@ async def test_the_longest_waiting_suspect_decides_the_kind_of_the_next_round() 
 
 
 async def test_later_suspects_join_a_cohort_until_it_has_admitted_its_full_size() -> None:
-    quarantine = Quarantine()
+    quarantine = QuarantineRounds()
     members = [quarantine.join("s0", by_itself=False)]
     quarantine.begin_round()
     members += [quarantine.join(f"s{number}", by_itself=False) for number in range(1, 40)]

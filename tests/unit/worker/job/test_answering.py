@@ -14,7 +14,7 @@ from dragoman_schemas.results import ItemResult
 from dragoman_text.masks import TAGS
 from dragoman_text.verdicts import Candidate, Finding, Severity
 from dragoman_worker.errors import EngineDead, PermanentEngineError, QualityFailed
-from dragoman_worker.job.assessments import Rules
+from dragoman_worker.job.assessments import QualityRules
 from dragoman_worker.job.item_results import first_failure, item_results
 from dragoman_worker.job.plan import Plan
 from dragoman_worker.job.translator import Translator
@@ -22,7 +22,7 @@ from support.fakes.core import Core, record
 from support.fakes.scripted_engine import Says
 from support.fakes.scripted_judge import ScriptedJudge, judging
 
-BASIC = Rules("basic", max_attempts=3, on_fail="fail")
+BASIC = QualityRules("basic", max_attempts=3, on_fail="fail")
 
 
 def finds(
@@ -32,7 +32,9 @@ def finds(
     return lambda candidate: [Finding(gate, severity, "why")] if candidate.target in texts else []
 
 
-def judged(rule: Callable[[Candidate], Sequence[Finding] | None], rules: Rules = BASIC) -> Core:
+def judged(
+    rule: Callable[[Candidate], Sequence[Finding] | None], rules: QualityRules = BASIC
+) -> Core:
     return Core(judge=judging(rule), rules=rules)
 
 
@@ -106,7 +108,7 @@ async def test_the_best_of_all_attempts_is_kept() -> None:
         found = {"A": 2, "B": 1, "C": 3}[candidate.target]
         return [Finding(f"gate{number}", "fail", "why") for number in range(found)]
 
-    core = judged(rule, Rules("basic", 3, "best_effort"))
+    core = judged(rule, QualityRules("basic", 3, "best_effort"))
     core.engine.script("one", Says("A"), Says("B"), Says("C"))
     item = await only(core, "one")
     assert (item.text, item.quality, item.fallback, item.attempts) == (
@@ -163,7 +165,7 @@ async def test_an_answer_that_cannot_be_judged_is_unchecked_and_says_so() -> Non
 
 
 async def test_a_remedy_that_the_engine_refuses_keeps_the_answer_there_is() -> None:
-    core = judged(finds("length", "ONE"), Rules("basic", 3, "best_effort"))
+    core = judged(finds("length", "ONE"), QualityRules("basic", 3, "best_effort"))
     core.engine.script("one", Says("ONE"), PermanentEngineError("no"))
     item = await only(core, "one")
     assert (item.text, item.quality) == ("ONE", "fail")
@@ -271,7 +273,7 @@ async def test_a_model_that_loses_every_token_gets_the_pieces_around_them() -> N
 
 @pytest.mark.parametrize(("most", "inside"), [(1, 1), (100_000, 4)])
 async def test_the_pieces_of_a_remedy_count_as_planned_tokens(most: int, inside: int) -> None:
-    core = judged(placeholder_rule, Rules("basic", max_attempts=2))
+    core = judged(placeholder_rule, QualityRules("basic", max_attempts=2))
     core.max_planned_tokens = most
     item = await only(core, "one %s two %s three %s four")
     assert item.text == "ONE %s TWO %s THREE %s FOUR"
@@ -279,7 +281,7 @@ async def test_the_pieces_of_a_remedy_count_as_planned_tokens(most: int, inside:
 
 
 async def test_a_piece_of_a_remedy_that_is_cancelled_leaves_no_planned_tokens() -> None:
-    core = judged(placeholder_rule, Rules("basic", max_attempts=2))
+    core = judged(placeholder_rule, QualityRules("basic", max_attempts=2))
     core.engine.hold("two")
     translate = core.build()[0]
     plan = translate._planner.open(job("one %s two"))

@@ -16,7 +16,7 @@ from dragoman_text.detection import Detection
 from dragoman_text.terms import Term, TermIndex
 from dragoman_text.verdicts import Candidate, Finding
 from dragoman_worker.errors import PermanentEngineError
-from dragoman_worker.job.assessments import Rules
+from dragoman_worker.job.assessments import QualityRules
 from dragoman_worker.job.opening import Openings
 from dragoman_worker.job.plan import Plan, Unit
 from dragoman_worker.job.planner import Planner
@@ -32,7 +32,7 @@ from support.processes.waiting import eventually
 
 NOW = "2030-01-01T00:00:00.000Z"
 LONG = " ".join(f"This is sentence number {n} of a long text." for n in range(40))
-RULES = Rules("basic", max_attempts=2, on_fail="best_effort")
+RULES = QualityRules("basic", max_attempts=2, on_fail="best_effort")
 
 
 def remembering(judge: ScriptedJudge | None = None) -> Core:

@@ -11,7 +11,7 @@ import pytest
 from dragoman_text.verdicts import Candidate, Finding
 from dragoman_worker.errors import PermanentEngineError, TransientEngineError
 from dragoman_worker.flow.permits import Permits
-from dragoman_worker.job.assessments import Rules
+from dragoman_worker.job.assessments import QualityRules
 from dragoman_worker.ports import Remembered
 from dragoman_worker.prompts.names import english_name
 from support.fakes.core import Core, record
@@ -21,7 +21,7 @@ from support.fakes.scripted_judge import ScriptedJudge, judging
 from support.processes.waiting import eventually
 
 english_name("de")  # loads tables, which may take seconds, outside of all waits
-RULES = Rules("basic", max_attempts=2, on_fail="best_effort")
+RULES = QualityRules("basic", max_attempts=2, on_fail="best_effort")
 
 
 def remembering(judge: ScriptedJudge | None = None, *, permits: int = 1) -> Core:

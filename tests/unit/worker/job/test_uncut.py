@@ -12,7 +12,7 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from dragoman_schemas.results import ItemResult
-from dragoman_worker.job.assessments import NOT_JUDGED, Rules
+from dragoman_worker.job.assessments import NOT_JUDGED, QualityRules
 from dragoman_worker.job.item_results import item_results
 from dragoman_worker.ports import Generation, GenerationRequest, Prompt
 from support.fakes.core import Core
@@ -76,7 +76,7 @@ def core(*, judged: bool = True, engine: ScriptedEngine | None = None) -> Core:
     return Core(
         engine=engine or German(max_model_len=300),
         judge=judge(),
-        rules=Rules(level="basic", max_attempts=2) if judged else NOT_JUDGED,
+        rules=QualityRules(level="basic", max_attempts=2) if judged else NOT_JUDGED,
     )
 
 
