@@ -17,9 +17,9 @@ from dragoman_worker.stores.redis import RedisStore
 from support.builders.store_calls import (
     FINGERPRINT,
     TIMEOUT_S,
+    claimed,
     redis_store,
     result,
-    taken,
     until_served,
 )
 from support.processes.waiting import eventually, wait_until
@@ -71,7 +71,7 @@ async def test_an_end_that_no_replica_has_is_not_relied_on_whoever_wrote_it(
     pair: tuple[RedisServer, RedisServer], store: RedisStore
 ) -> None:
     primary, replica = pair
-    claim = await taken(store)
+    claim = await claimed(store)
     assert not await until_served(lambda: store.confirm("a1"))  # `running` is no end
     os.kill(replica.pid, signal.SIGSTOP)
     try:
@@ -94,7 +94,7 @@ async def test_an_end_that_a_fail_over_lost_is_not_relied_on(
     pair: tuple[RedisServer, RedisServer], store: RedisStore
 ) -> None:
     primary, _ = pair
-    await taken(store)
+    await claimed(store)
     await asyncio.to_thread(ended_by_another, primary)
     assert await until_served(lambda: store.confirm("a1"))
     with redis.Redis.from_url(primary.url) as client:  # as the promoted server has it
@@ -109,7 +109,7 @@ async def test_an_end_of_our_own_that_was_not_confirmed_is_not_relied_on_when_it
 ) -> None:
     """The second finish is refused by the first: it must not pass for a confirmation of it."""
     _, replica = pair
-    claim = await taken(store)
+    claim = await claimed(store)
     os.kill(replica.pid, signal.SIGSTOP)
     try:
         for _ in range(3):

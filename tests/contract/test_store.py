@@ -29,12 +29,12 @@ from support.builders.store_calls import (
     TIMEOUT_S,
     TTL_S,
     claim_of,
+    claimed,
     idle_store,
     redis_store,
     request,
     result,
     result_in,
-    taken,
 )
 from support.fakes.local_jobs import LocalJobs
 from support.processes.waiting import eventually
@@ -218,7 +218,7 @@ def client(pair: tuple[Store, Client]) -> Client:
 
 async def ended(store: Store, status: TerminalStatus, **changes: Any) -> TranslationResult:
     written = result(status)
-    assert await store.finish(await taken(store, **changes), written) == written
+    assert await store.finish(await claimed(store, **changes), written) == written
     return written
 
 
@@ -284,7 +284,7 @@ async def test_another_payload_never_gets_the_verdict_done(
 async def test_another_payload_is_a_conflict_and_changes_nothing(
     store: Store, client: Client
 ) -> None:
-    await taken(store)
+    await claimed(store)
     before = await client.fields("a1")
     assert (await store.claim(request(fingerprint=OTHER))).verdict == "conflict"
     assert await client.fields("a1") == before
@@ -298,7 +298,7 @@ async def test_a_cancel_in_time_is_done_and_a_late_one_is_the_worker_s(
     reply = await store.claim(request())
     assert (reply.verdict, reply.status) == ("done", "cancelled")
     assert reply.result is not None
-    await taken(store, job_id="a2")
+    await claimed(store, job_id="a2")
     assert await client.cancel("a2") == "requested"
     assert (await store.claim(request("a2"))).verdict == "cancel"
 
@@ -317,7 +317,7 @@ async def test_claims_left_by_crashes_make_a_record_suspect_and_then_poisoned(
     quarantine: Quarantine, crashes: int, verdicts: list[str], store: Store, client: Client
 ) -> None:
     for _ in range(crashes):
-        await taken(store, quarantine=Quarantine.BY_ITSELF)
+        await claimed(store, quarantine=Quarantine.BY_ITSELF)
     before = await client.fields("a1")
     reply = await store.claim(request(quarantine=quarantine))
     assert reply.verdict == verdicts[quarantine]
@@ -328,7 +328,7 @@ async def test_claims_left_by_crashes_make_a_record_suspect_and_then_poisoned(
 
 async def test_claims_of_other_records_raise_no_suspicion(store: Store) -> None:
     for offset in range(6):
-        await taken(store, place=f"dragoman.jobs/0/{offset + 100}")
+        await claimed(store, place=f"dragoman.jobs/0/{offset + 100}")
     assert (await store.claim(request())).verdict == "run"
 
 
@@ -346,7 +346,7 @@ async def test_a_released_job_is_queued_again_and_no_suspicion_is_left(
     store: Store, client: Client
 ) -> None:
     for _ in range(6):
-        claim = await taken(store)
+        claim = await claimed(store)
         await store.release(claim)
         await store.release(claim)
     fields = await client.fields("a1")
@@ -355,7 +355,7 @@ async def test_a_released_job_is_queued_again_and_no_suspicion_is_left(
 
 
 async def test_a_job_claimed_by_another_worker_stays_running(store: Store, client: Client) -> None:
-    first, second = await taken(store), await taken(store)
+    first, second = await claimed(store), await claimed(store)
     await store.release(first)
     assert await status_of(client) == "running"
     await store.release(second)
@@ -367,7 +367,7 @@ async def test_releasing_an_unclaimed_or_ended_job_changes_nothing(
 ) -> None:
     await store.release(Claim("nobody", FINGERPRINT, "n"))
     assert await client.fields("nobody") is None
-    claim = await taken(store)
+    claim = await claimed(store)
     await store.finish(claim, result())
     await store.release(claim)
     assert await status_of(client) == "completed"
@@ -379,8 +379,8 @@ async def test_releasing_an_unclaimed_or_ended_job_changes_nothing(
 async def test_a_finished_job_keeps_its_result_for_its_ttl_and_no_claims(
     store: Store, client: Client
 ) -> None:
-    await taken(store)
-    assert await store.finish(await taken(store), result())
+    await claimed(store)
+    assert await store.finish(await claimed(store), result())
     fields = await client.fields("a1")
     assert fields is not None
     assert (fields["status"], fields["claims"], fields["deliveries"]) == ("completed", 0, 2)
@@ -392,7 +392,7 @@ async def test_a_finished_job_keeps_its_result_for_its_ttl_and_no_claims(
 async def test_the_first_terminal_state_wins(
     first: TerminalStatus, second: TerminalStatus, store: Store
 ) -> None:
-    one, other = await taken(store), await taken(store)
+    one, other = await claimed(store), await claimed(store)
     written = result(first, "first")
     assert await store.finish(one, written) is written
     assert await store.finish(other, result(second, "second")) == written
@@ -411,7 +411,7 @@ async def test_a_finish_does_not_touch_another_payload_s_job_and_is_a_conflict(
 ) -> None:
     """An id whose key expired while the job was in flight, and which was used again."""
     if status == "running":
-        await taken(store)
+        await claimed(store)
     else:
         await ended(store, cast("TerminalStatus", status))
     before = await client.fields("a1")
@@ -424,7 +424,7 @@ async def test_a_finish_does_not_touch_another_payload_s_job_and_is_a_conflict(
 async def test_a_result_with_a_lone_surrogate_is_refused_before_anything_is_written(
     store: Store, client: Client
 ) -> None:
-    claim = await taken(store)
+    claim = await claimed(store)
     with pytest.raises(Unencodable):
         await store.finish(claim, result(text="a\ud800"))
     assert await status_of(client) == "running"
@@ -451,7 +451,7 @@ async def test_a_document_s_progress_counts_each_index_once(store: Store, client
     for index, status in enumerate(["completed", "failed", "completed"]):
         document = DocumentRef(document_id="d1", index=index, total=3)
         stored = result(cast("TerminalStatus", status), job_id=f"d1.{index}", document=document)
-        await store.finish(await taken(store, job_id=f"d1.{index}"), stored)
+        await store.finish(await claimed(store, job_id=f"d1.{index}"), stored)
         with capture_logs() as lines:
             for _ in range(2):
                 await store.announce(stored, TTL_S)
@@ -495,9 +495,9 @@ async def test_a_completed_job_is_never_reopened(store: Store) -> None:
 
 
 async def test_a_finish_of_an_older_run_does_not_end_a_replay(store: Store, client: Client) -> None:
-    old = await taken(store)
+    old = await claimed(store)
     await ended(store, "failed")
-    new = await taken(store, replay=1)
+    new = await claimed(store, replay=1)
     assert await store.finish(old, result("completed", "old")) is None
     assert await status_of(client) == "running"
     assert await store.finish(new, result("completed", "new"))
@@ -506,7 +506,7 @@ async def test_a_finish_of_an_older_run_does_not_end_a_replay(store: Store, clie
 async def test_a_finish_ends_a_job_whose_key_has_lost_its_replay(
     store: Store, client: Client
 ) -> None:
-    claim = await taken(store)
+    claim = await claimed(store)
     ended = result()
     assert await store.finish(claim._replace(replay=1), ended) == ended
     fields = await client.fields("a1")
@@ -516,14 +516,14 @@ async def test_a_finish_ends_a_job_whose_key_has_lost_its_replay(
 
 async def test_a_replay_of_a_poisoned_job_starts_without_suspicion(store: Store) -> None:
     for _ in range(4):
-        await taken(store, quarantine=Quarantine.BY_ITSELF)
+        await claimed(store, quarantine=Quarantine.BY_ITSELF)
     assert (await store.claim(request())).verdict == "poisoned"
     assert await store.finish(Claim("a1", FINGERPRINT, "n", ttl_s=60), result("failed"))
     assert (await store.claim(request(replay=1))).verdict == "run"
 
 
 async def test_a_replay_forgets_a_cancel_of_the_run_before(store: Store, client: Client) -> None:
-    claim = await taken(store)
+    claim = await claimed(store)
     await client.cancel("a1")
     await store.finish(claim, result("cancelled"))
     assert (await store.claim(request(replay=1))).verdict == "run"
@@ -544,7 +544,7 @@ async def test_cancellations_are_received_once_the_listener_runs(
     task = asyncio.create_task(listen())
     try:
         await eventually(client.listening, timeout_s=TIMEOUT_S, what="a listener")
-        await taken(store)
+        await claimed(store)
         await client.cancel("a1")
         await client.cancel_document("d1")
         await eventually(lambda: len(heard) == 2, timeout_s=TIMEOUT_S, what="two notices")
@@ -563,10 +563,10 @@ async def test_a_cancellation_between_the_start_and_the_listener_is_received(
         redis_store(redis_server.url) as earlier,
         redis.asyncio.Redis.from_url(redis_server.url) as admin,
     ):
-        await taken(earlier, job_id="before")
+        await claimed(earlier, job_id="before")
         await RedisClient(admin).cancel("before")
         async with redis_store(redis_server.url) as store:
-            await taken(store)
+            await claimed(store)
             await RedisClient(admin).cancel("a1")
             async with asyncio.timeout(TIMEOUT_S):
                 assert await anext(aiter(store.cancels())) == CancelNotice(job_id="a1")
@@ -596,7 +596,7 @@ async def test_each_of_many_concurrent_calls_gets_its_own_answer(
 
 
 async def test_of_many_that_finish_one_job_exactly_one_wins(store: Store) -> None:
-    claim = await taken(store)
+    claim = await claimed(store)
     written = [result(text=f"text {number}") for number in range(50)]
     stands = await asyncio.gather(*(store.finish(claim, one) for one in written))
     (winner,) = {one.translations[0].text for one in stands if one is not None}
@@ -626,7 +626,7 @@ async def test_a_full_memory_is_waited_for(own_redis: RedisServer) -> None:
         redis_store(own_redis.url) as store,
         redis.asyncio.Redis.from_url(own_redis.url) as admin,
     ):
-        claim = await taken(store)
+        claim = await claimed(store)
         await admin.config_set("maxmemory", 1)
         for call in (lambda: store.claim(request("a2")), lambda: store.finish(claim, result())):
             with pytest.raises(Unavailable):
@@ -667,7 +667,7 @@ async def test_a_key_that_became_something_else_is_a_conflict_and_holds_no_claim
         redis_store(redis_server.url, durability="wait:1") as store,
         redis.asyncio.Redis.from_url(redis_server.url) as admin,
     ):
-        claim = await taken(store)
+        claim = await claimed(store)
         await admin.set(KEYS.job("a1"), "not ours", ex=60)
         with pytest.raises(Conflict, match="is not a job"):
             await store.finish(claim, result())
@@ -733,7 +733,7 @@ async def test_a_stored_result_that_cannot_be_decoded_counts_as_its_status(
         redis_store(redis_server.url) as store,
         redis.asyncio.Redis.from_url(redis_server.url) as admin,
     ):
-        claim = await taken(store)
+        claim = await claimed(store)
         fields: dict[Any, Any] = {"status": "cancelled", "finished_at": "yesterday"}
         await admin.hset(KEYS.job("a1"), mapping=fields | ({"result": value} if value else {}))
         reply = await store.claim(request())

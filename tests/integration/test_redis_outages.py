@@ -118,20 +118,20 @@ async def test_a_server_that_refuses_for_a_while_is_waited_for(
     refuse: Callable[[Any], Callable[[], object]], store: RedisStore, admin: Any
 ) -> None:
     await settle(store, "before")
-    taken = request("taken")
-    reply = await store.claim(taken)
+    claimed = request("claimed")
+    reply = await store.claim(claimed)
     serve_again = refuse(admin)
     try:
         waiting = asyncio.create_task(settle(store, "meanwhile"))
         with pytest.raises(Unavailable):
-            await store.finish(claim_of(taken, reply), result(job_id="taken", text="text of taken"))
+            await store.finish(claim_of(claimed, reply), result(job_id="claimed", text="text of claimed"))
         assert not waiting.done()
     finally:
         serve_again()
     await waiting
-    ended = result(job_id="taken", text="text of taken")
-    assert await until_served(lambda: store.finish(claim_of(taken, reply), ended))
-    await all_stand(store, ["before", "taken", "meanwhile"])
+    ended = result(job_id="claimed", text="text of claimed")
+    assert await until_served(lambda: store.finish(claim_of(claimed, reply), ended))
+    await all_stand(store, ["before", "claimed", "meanwhile"])
 
 
 async def test_a_server_that_loads_its_data_is_waited_for(redis_installed: str) -> None:

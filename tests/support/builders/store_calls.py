@@ -125,7 +125,7 @@ def result_in(job_id: str, answer: ClaimAnswer) -> TranslationResult | None:
     return stored_result(job_id, status, answer.result)
 
 
-async def taken(store: Store, **changes: Any) -> Claim:
+async def claimed(store: Store, **changes: Any) -> Claim:
     """Claim a job that is free."""
     wanted = request(**changes)
     reply = await store.claim(wanted)

@@ -102,7 +102,7 @@ class Answers:
             self._count(item.whole)
 
     async def _share(self, plan: Plan, unit: Unit, permit: Permit | None, recall: Recall) -> None:
-        """Take an equal unit's answer, or generate the unit's own with a permit of its own.
+        """Share an equal unit's answer, or generate the unit's own with a permit of its own.
 
         A unit waits for its permit whatever equal units do: one that is only waiting may wait for
         longer, as in a job of many items or a class of less weight.
@@ -110,7 +110,7 @@ class Answers:
         if unit.flight is None:
             await self.recall(plan, [unit])
         followed = False
-        while unit.text is None and not recall.take(plan, unit):
+        while unit.text is None and not recall.shared(plan, unit):
             flight = recall.flight_of(plan, unit)
             if permit is None:
                 permit = await self._generator.acquire(plan, unit, again=followed)

@@ -23,7 +23,7 @@ class Recall:
 
     async def fill(self, plan: Plan, units: Sequence[Unit]) -> None:
         """Fill the units that are known, unless the job asks for new answers."""
-        unknown = [unit for unit in units if not self.take(plan, unit)]
+        unknown = [unit for unit in units if not self.shared(plan, unit)]
         if plan.job.memory == "refresh" or not unknown:
             return
         found = await self._memory.recall([self.key_of(plan, unit) for unit in unknown])
@@ -31,7 +31,7 @@ class Recall:
             if translation is not None:
                 unit.recall(translation)
 
-    def take(self, plan: Plan, unit: Unit) -> bool:
+    def shared(self, plan: Plan, unit: Unit) -> bool:
         """Fill the unit if an equal unit in flight has been answered; return whether one has."""
         answer = self.flight_of(plan, unit).answer
         if answer is None:

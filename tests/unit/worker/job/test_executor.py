@@ -63,8 +63,8 @@ async def settled(core: Core, outcome: Outcome) -> None:
     assert await core.store.finish(outcome.claim, outcome.result)
 
 
-async def taken_before(core: Core, value: bytes, places: list[str]) -> None:
-    """Leave takes outstanding, as crashed workers do."""
+async def claimed_before(core: Core, value: bytes, places: list[str]) -> None:
+    """Leave claims outstanding, as crashed workers do."""
     envelope = open_record(value)
     for number, place in enumerate(places):
         await core.store.claim(
@@ -80,7 +80,7 @@ async def taken_before(core: Core, value: bytes, places: list[str]) -> None:
 # --- run ------------------------------------------------------------------------------------------
 
 
-async def test_a_job_is_taken_translated_and_completed() -> None:
+async def test_a_job_is_claimed_translated_and_completed() -> None:
     core = Core()
     outcome = await execute(core, record(text=["one", ""], metadata={"k": "v"}))
     result = completed(outcome)
@@ -107,7 +107,7 @@ async def test_a_failed_job_keeps_the_items_that_succeeded() -> None:
     assert outcome.claim is not None
 
 
-async def test_the_take_lasts_as_long_as_the_job_asks() -> None:
+async def test_the_claim_lasts_as_long_as_the_job_asks() -> None:
     core = Core()
     outcome = await execute(core, record(ttl_s=60))
     assert isinstance(outcome, Completed)
@@ -162,7 +162,7 @@ async def test_an_id_of_another_payload_is_a_conflict_and_the_first_is_untouched
 
 async def test_a_cancel_that_came_before_the_run_is_finished_without_the_engine() -> None:
     core = Core()
-    await taken_before(core, record(), [PLACE_OF_NOBODY])
+    await claimed_before(core, record(), [PLACE_OF_NOBODY])
     core.store.cancel("a1")
     outcome = await execute(core, record())
     result = completed(outcome)
@@ -175,7 +175,7 @@ async def test_a_cancel_that_came_before_the_run_is_finished_without_the_engine(
 
 async def test_a_record_that_was_in_flight_at_too_many_deaths_is_poisoned() -> None:
     core = Core()
-    await taken_before(core, record(), ["dragoman.jobs/0/0"] * 4)
+    await claimed_before(core, record(), ["dragoman.jobs/0/0"] * 4)
     outcome = rejected(await execute(core, record()), "poisoned")
     assert core.engine.requests == []
     await settled(core, outcome)
@@ -185,7 +185,7 @@ async def test_a_record_that_was_in_flight_at_too_many_deaths_is_poisoned() -> N
 @pytest.mark.parametrize("crashes", [2, 3])
 async def test_a_suspect_runs_with_nobody_else_in_the_engine(crashes: int) -> None:
     core = Core()
-    await taken_before(core, record("s1", "suspect text"), ["dragoman.jobs/0/0"] * crashes)
+    await claimed_before(core, record("s1", "suspect text"), ["dragoman.jobs/0/0"] * crashes)
     _, executor, _ = core.build()
     released = core.engine.hold("suspect text")
     suspect = await deliver(core, record("s1", "suspect text"))
@@ -207,7 +207,7 @@ async def test_suspects_of_two_deaths_run_together_and_of_three_by_themselves() 
     deaths = [2] * 20 + [3] * 2
     names = [f"s{number}" for number in range(len(deaths))]
     for offset, (name, times) in enumerate(zip(names, deaths, strict=True)):
-        await taken_before(core, record(name, name), [f"dragoman.jobs/0/{offset}"] * times)
+        await claimed_before(core, record(name, name), [f"dragoman.jobs/0/{offset}"] * times)
     turns = [names[:16], names[16:20], ["s20"], ["s21"]]
     released = [core.engine.hold(*turn) for turn in turns]
     _, executor, _ = core.build()
@@ -236,7 +236,7 @@ async def test_suspects_of_two_deaths_run_together_and_of_three_by_themselves() 
 async def test_a_member_that_died_with_another_worker_meanwhile_leaves_its_cohort() -> None:
     core = Core()
     value = record("s1", "suspect text")
-    await taken_before(core, value, ["dragoman.jobs/0/0"] * 2)
+    await claimed_before(core, value, ["dragoman.jobs/0/0"] * 2)
     levels: list[Quarantine] = []
     claim = core.store.claim
 
@@ -254,7 +254,7 @@ async def test_a_member_that_died_with_another_worker_meanwhile_leaves_its_cohor
 async def test_a_suspect_whose_partition_went_while_it_waited_is_not_claimed() -> None:
     core = Core()
     value = record("s1", "suspect text")
-    await taken_before(core, value, ["dragoman.jobs/0/0"] * 2)
+    await claimed_before(core, value, ["dragoman.jobs/0/0"] * 2)
     inside = await core.permits.acquire("other", 1)
     _, executor, _ = core.build()
     task = asyncio.create_task(executor.execute(await deliver(core, value)))
@@ -270,7 +270,7 @@ async def test_a_deadline_that_passes_in_quarantine_ends_the_job() -> None:
     core = Core()
     soon = (datetime.now(UTC) + timedelta(milliseconds=200)).isoformat()
     value = record("s1", "suspect text", deadline=soon)
-    await taken_before(core, value, ["dragoman.jobs/0/0"] * 2)
+    await claimed_before(core, value, ["dragoman.jobs/0/0"] * 2)
     core.engine.hold("suspect text")
     assert completed(await execute(core, value)).status == "expired"
 
@@ -278,7 +278,7 @@ async def test_a_deadline_that_passes_in_quarantine_ends_the_job() -> None:
 async def test_a_job_that_hangs_in_quarantine_is_not_asked_again_and_lets_others_in() -> None:
     core = Core(attempt_timeout_s=0.05)
     value = record("s1", "suspect text")
-    await taken_before(core, value, ["dragoman.jobs/0/0"] * 2)
+    await claimed_before(core, value, ["dragoman.jobs/0/0"] * 2)
     core.engine.hold("suspect text")
     outcome = rejected(await execute(core, value), "engine_failed")
     assert "retry.attempt_timeout_s" in outcome.failure.message
@@ -286,9 +286,9 @@ async def test_a_job_that_hangs_in_quarantine_is_not_asked_again_and_lets_others
     assert completed(await execute(core, record("b1", "bystander"))).status == "completed"
 
 
-async def test_takes_of_another_record_make_nobody_suspect() -> None:
+async def test_claims_of_another_record_make_nobody_suspect() -> None:
     core = Core()
-    await taken_before(core, record(), [PLACE_OF_NOBODY] * 9)
+    await claimed_before(core, record(), [PLACE_OF_NOBODY] * 9)
     assert completed(await execute(core, record())).status == "completed"
 
 
@@ -340,7 +340,7 @@ def choose(wanted: str | None) -> Profile:
 
 
 @pytest.mark.parametrize(("value", "code", "named"), INVALID.values(), ids=INVALID.keys())
-async def test_an_invalid_record_with_a_readable_id_is_taken_and_fails(
+async def test_an_invalid_record_with_a_readable_id_is_claimed_and_fails(
     value: bytes, code: str, named: str
 ) -> None:
     core = Core(choose_profile=choose)
@@ -497,7 +497,7 @@ class SlowToClaim(LocalJobs):
         return reply
 
 
-async def test_a_cancel_between_the_take_and_the_run_cancels_the_job() -> None:
+async def test_a_cancel_between_the_claim_and_the_run_cancels_the_job() -> None:
     core = Core()
     core.store = SlowToClaim(lambda: core.in_flight.cancel(CancelNotice(job_id="a1")))
     core.engine.hold("one two")
@@ -627,7 +627,7 @@ async def test_a_job_of_a_revoked_partition_is_released_unclaimed() -> None:
     assert core.permits.held_items == 0
 
 
-async def test_one_cancelled_by_the_worker_leaves_its_take_to_be_released() -> None:
+async def test_one_cancelled_by_the_worker_leaves_its_claim_to_be_released() -> None:
     core = Core()
     _, executor, _ = core.build()
     core.engine.hold("one two")
@@ -641,7 +641,7 @@ async def test_one_cancelled_by_the_worker_leaves_its_take_to_be_released() -> N
     assert (core.state().status, core.state().claims) == (JobStatus.QUEUED, {})
 
 
-async def test_a_take_whose_reply_was_lost_can_still_be_released() -> None:
+async def test_a_claim_whose_reply_was_lost_can_still_be_released() -> None:
     class Losing(LocalJobs):
         async def claim(self, request: ClaimRequest) -> ClaimAnswer:
             await super().claim(request)

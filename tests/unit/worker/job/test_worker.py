@@ -327,7 +327,7 @@ async def test_a_drain_finishes_what_has_entered_the_engine_and_gives_the_rest_b
     assert diary.steps.count("complete") == 1
 
 
-async def test_a_drain_out_of_time_leaves_no_take_outstanding() -> None:
+async def test_a_drain_out_of_time_leaves_no_claim_outstanding() -> None:
     core = Core(grace_s=0.05)
     texts = ["text a", "text b", "text c"]
     core.engine.hold(*texts)
