@@ -124,7 +124,9 @@ async def test_a_server_that_refuses_for_a_while_is_waited_for(
     try:
         waiting = asyncio.create_task(settle(store, "meanwhile"))
         with pytest.raises(Unavailable):
-            await store.finish(claim_of(claimed, reply), result(job_id="claimed", text="text of claimed"))
+            await store.finish(
+                claim_of(claimed, reply), result(job_id="claimed", text="text of claimed")
+            )
         assert not waiting.done()
     finally:
         serve_again()
