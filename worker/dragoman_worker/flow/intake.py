@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from dragoman_worker.ports import Capacity
+from dragoman_worker.ports import Capacity, EngineLimits
+from dragoman_worker.settings import WorkerSettings
 
 _WORTH_A_POLL: Final = 8
 """Do not poll for less than 1/8 of a class's reserved capacity: a small poll costs as much."""
@@ -90,3 +91,15 @@ class Intake:
         }
         shared = max((priorities[priority] - left for priority, left in own.items()), default=0)
         return shared + sum(own.values())
+
+
+def open_intake(settings: WorkerSettings, engine: EngineLimits) -> Intake:
+    """Return the bounds of a replica, by default so many jobs that the engine never waits.
+
+    Kafka is polled while the next deliveries decode.
+    """
+    limits = settings.limits
+    jobs = limits.max_in_flight_jobs or max(
+        64, round(3 * limits.engine_oversubscription * engine.max_num_seqs)
+    )
+    return Intake(settings.kafka.topic_weights, jobs=jobs, size=limits.max_in_flight_bytes)

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from dragoman_schemas.jobs import OnFail, Quality, QualityLevel
 from dragoman_schemas.results import QualityVerdict
-from dragoman_text.masks import TAGS, TokenStyle
+from dragoman_text.masks import TAGS, TokenStyle, style_named
 from dragoman_text.verdicts import Finding, Judgement
 from dragoman_worker.ports import Remembered
+from dragoman_worker.settings import QualitySettings
 
 CHECKS_BYTES: Final = 1024
 """Most bytes of an item's `checks` as JSON; beyond it the details are left out."""
@@ -29,6 +30,16 @@ class QualityRules:
     on_fail: OnFail = "fail"
     token_style: TokenStyle = TAGS
     """How protected spans are spelled where they are numbered."""
+
+    @classmethod
+    def given(cls, settings: QualitySettings) -> QualityRules:
+        """Return the rules that the settings give to jobs which ask for none."""
+        return cls(
+            settings.level,
+            settings.max_attempts,
+            settings.on_fail,
+            token_style=style_named(settings.token_style),
+        )
 
     @property
     def decide(self) -> bool:

@@ -34,6 +34,8 @@ from dragoman_worker.job.splitting import (
 from dragoman_worker.job.terms import job_terms
 from dragoman_worker.ports import Engine, StoredGlossary
 from dragoman_worker.prompts.base import Profile
+from dragoman_worker.prompts.table import ProfileChooser
+from dragoman_worker.settings import WorkerSettings
 
 
 class Planner:
@@ -252,6 +254,22 @@ class Planner:
             return untranslated(chunk)
         made = self._requests.make(plan, planned, chunk, whole=True)
         return made.unit if made is not None else None
+
+
+def build_planner(
+    settings: WorkerSettings,
+    engine: Engine,
+    choose_profile: ProfileChooser,
+    *,
+    budget_s: float = math.inf,
+) -> Planner:
+    """Return a planner for the engine; `budget_s` bounds the planning of one job."""
+    return Planner(
+        engine=engine,
+        choose_profile=choose_profile,
+        max_tokens=settings.limits.max_tokens,
+        budget_s=budget_s,
+    )
 
 
 def _items(job: TranslationJob, approved: Sequence[Approved] | None) -> list[PlannedItem]:

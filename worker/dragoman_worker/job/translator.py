@@ -1,4 +1,4 @@
-"""Run the requests of a plan: plan ahead, admit the job, answer every unit."""
+"""Run the requests of a plan: plan ahead, acquire the first permit, answer every unit."""
 
 from __future__ import annotations
 
@@ -12,9 +12,17 @@ from dragoman_worker.flow.permits import Draining, Permit
 from dragoman_worker.flow.planning import Turn
 from dragoman_worker.flow.slices import LARGE
 from dragoman_worker.job.answering import Answers
+from dragoman_worker.job.assessments import NOT_JUDGED, QualityRules
+from dragoman_worker.job.breaker import Breaker
 from dragoman_worker.job.generating import Generator
 from dragoman_worker.job.plan import Plan, Unit
 from dragoman_worker.job.planner import Planner
+from dragoman_worker.job.recall import Recall
+from dragoman_worker.job.retry import RetryPolicy
+from dragoman_worker.memory.in_flight import Coalesced
+from dragoman_worker.metrics import Metrics
+from dragoman_worker.ports import Engine, Judge, Memory
+from dragoman_worker.settings import WorkerSettings
 
 RECALLED_AT_ONCE: Final = 64
 """Units that are looked up in the memory together, once the job's first one was found there."""
@@ -119,3 +127,46 @@ class Translator:
             unit.waits = unit.tokens
             self._planning.tokens.enter(plan, unit.waits)
             plan.upcoming.append(unit)
+
+
+def build_translator(
+    settings: WorkerSettings,
+    engine: Engine,
+    planner: Planner,
+    *,
+    flow: Flow,
+    breaker: Breaker,
+    metrics: Metrics,
+    judge: Judge | None = None,
+    memory: Memory | None = None,
+) -> Translator:
+    """Return a translator with the retries, the rules and the time limit that the settings give.
+
+    Without a judge no answer is judged; without a memory none is recalled or shared.
+    """
+    retry = settings.retry
+    generator = Generator(
+        engine=engine,
+        flow=flow,
+        retry=RetryPolicy(attempts=retry.attempts, initial_s=retry.initial_s, max_s=retry.max_s),
+        attempt_timeout_s=retry.attempt_timeout_s,
+        breaker=breaker,
+        metrics=metrics,
+    )
+    answers = Answers(
+        planner=planner,
+        generator=generator,
+        flow=flow,
+        rules=QualityRules.given(settings.quality) if judge is not None else NOT_JUDGED,
+        judge=judge,
+        recall=_recall(memory, engine, metrics),
+        metrics=metrics,
+    )
+    return Translator(planner=planner, generator=generator, answers=answers, flow=flow)
+
+
+def _recall(memory: Memory | None, engine: Engine, metrics: Metrics) -> Recall | None:
+    if memory is None:
+        return None
+    joined = Coalesced(metrics.memory_by_result["joined"].inc)
+    return Recall(memory, joined, engine=engine.identity)

@@ -26,10 +26,10 @@ from dragoman_worker.errors import JobError
 from dragoman_worker.flow import Flow
 from dragoman_worker.flow.admission import Admission, Bounds, open_flow, steering
 from dragoman_worker.job.breaker import Breaker, no_sample
-from dragoman_worker.job.core import build_planner, build_translator
 from dragoman_worker.job.item_results import first_failure
 from dragoman_worker.job.plan import Plan
-from dragoman_worker.job.translator import Translator
+from dragoman_worker.job.planner import build_planner
+from dragoman_worker.job.translator import Translator, build_translator
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Engine
 from dragoman_worker.prompts.table import profile_chooser
