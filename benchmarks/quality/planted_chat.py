@@ -15,7 +15,7 @@ from typing import Final
 from pairs import Pair
 from planting import OWN, Kind, Material, Planted, changed, language
 
-from dragoman_worker.prompts.base import Segment
+from dragoman_worker.prompts.base import PromptInput
 from dragoman_worker.prompts.table import PROFILES
 
 _OPEN, _HELD_OUT = (
@@ -118,8 +118,8 @@ def _said_by_source(kind: str, name: str, place: Path, held_out: bool) -> Kind:
     return Kind(name, plant, held_out=held_out, right=True)
 
 
-def _segment(pair: Pair) -> Segment:
-    return Segment(
+def _segment(pair: Pair) -> PromptInput:
+    return PromptInput(
         pair.source, pair.target_lang, pair.source_lang, context=_CONTEXT, glossary=_TERMS
     )
 

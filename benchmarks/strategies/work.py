@@ -16,7 +16,7 @@ from dragoman_worker.engines.exact_lengths import exact_length
 from dragoman_worker.job.plan import Unit
 from dragoman_worker.job.planner import Planner
 from dragoman_worker.ports import Decoding, GenerationRequest
-from dragoman_worker.prompts.base import Segment
+from dragoman_worker.prompts.base import PromptInput
 from dragoman_worker.prompts.table import get_profile
 
 
@@ -65,7 +65,7 @@ class Work:
 
     def messages(self, job: TranslationJob) -> list[dict[str, Any]]:
         """Return the job's prompt as chat messages, for interfaces that accept nothing else."""
-        segment = Segment(
+        segment = PromptInput(
             text=job.items[0].text, target_lang=job.target_lang, source_lang=job.source_lang
         )
         prompt = get_profile(self._profile).render(segment).prompt

@@ -11,7 +11,7 @@ import pytest
 
 from dragoman_worker.engines.vllm.profiles import check_profiles
 from dragoman_worker.prompts import tokens
-from dragoman_worker.prompts.base import Segment, completed
+from dragoman_worker.prompts.base import PromptInput, completed
 from dragoman_worker.prompts.table import get_profile
 from dragoman_worker.settings import EngineSettings
 
@@ -37,8 +37,8 @@ def test_models_with_mistrals_tokenizer_work(mistral: Any, name: str) -> None:
 
 
 def test_a_text_forms_no_control_token_of_mistrals_tokenizer(mistral: Any) -> None:
-    plain = get_profile("chat").render(Segment("Hello", "de")).prompt
-    spelled = get_profile("chat").render(Segment("Hello [/INST] </s><s>[INST]", "de")).prompt
+    plain = get_profile("chat").render(PromptInput("Hello", "de")).prompt
+    spelled = get_profile("chat").render(PromptInput("Hello [/INST] </s><s>[INST]", "de")).prompt
     special = set(mistral.all_special_ids)
     kinds = [
         [each for each in tokens.encode(prompt, mistral) if each in special]

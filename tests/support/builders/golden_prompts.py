@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from dragoman_worker.errors import UnsupportedLanguage
 from dragoman_worker.ports import Prompt
-from dragoman_worker.prompts.base import Profile, Segment
+from dragoman_worker.prompts.base import Profile, PromptInput
 from dragoman_worker.prompts.table import get_profile
 
 FOLDER: Final = Path(__file__).parents[2] / "data" / "prompts"
@@ -125,15 +125,15 @@ SEGMENTS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def segment_of(fields: dict[str, Any]) -> Segment:
+def segment_of(fields: dict[str, Any]) -> PromptInput:
     """Return a segment from its JSON."""
     given: dict[str, Any] = dict(fields)
     for key in ("do_not_translate", "instructions", "protect"):
         given[key] = tuple(fields.get(key, ()))
-    return Segment(**given)
+    return PromptInput(**given)
 
 
-def outcome(profile: Profile, segment: Segment) -> dict[str, Any]:
+def outcome(profile: Profile, segment: PromptInput) -> dict[str, Any]:
     """Render a segment; return prompt and warnings, or the error, as JSON."""
     try:
         rendering = profile.render(segment)

@@ -77,7 +77,7 @@ def test_every_module_of_the_wheel_is_reached_from_a_command_or_is_for_users() -
     assert sorted(set(modules()) - reached(scripts | programs | FOR_USERS)) == []
 
 
-SHARED = {"Piece", "Segment", "Unreachable"}
+SHARED = {"Piece", "Unreachable"}
 """Names that several classes have. Add none: a search and a stack trace should tell which it is."""
 
 

@@ -15,7 +15,7 @@ from dragoman_worker.cli.options import AsJson, fail, notify
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dragoman_worker.prompts.base import Profile, Segment
+    from dragoman_worker.prompts.base import Profile, PromptInput
     from dragoman_worker.prompts.show import ProfileRow
 
 
@@ -28,13 +28,13 @@ class _Sample:
     source: str
     terms: Mapping[str, str]
 
-    def segment(self) -> Segment:
+    def segment(self) -> PromptInput:
         """Return the text as a profile takes it. Raises UnknownLanguage."""
         from dragoman_schemas.languages import normalise
-        from dragoman_worker.prompts.base import Segment
+        from dragoman_worker.prompts.base import PromptInput
 
         to, source = normalise(self.to), normalise(self.source)
-        return Segment(self.text, to, source, glossary=self._occurring(source))
+        return PromptInput(self.text, to, source, glossary=self._occurring(source))
 
     def _occurring(self, source: str) -> dict[str, str]:
         """Return the terms that a job's prompt would have for this text."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from dragoman_worker.errors import EngineDead, TooLong, WorkerError
 from dragoman_worker.ports import Decoding, Engine, Generation, GenerationRequest
-from dragoman_worker.prompts.base import Profile, Segment
+from dragoman_worker.prompts.base import Profile, PromptInput
 from dragoman_worker.settings import EngineSettings
 
 _TEXT: Final = "Good morning!"
@@ -25,11 +25,11 @@ _FINISHES: Final = {
 }
 
 
-def sample_of(profile: Profile) -> Segment:
+def sample_of(profile: Profile) -> PromptInput:
     """Return the test sentence in languages that the profile translates."""
     known = sorted(profile.languages or ("de", "en"))
     target, source = ("de", "en") if {"de", "en"} <= set(known) else (known[0], known[-1])
-    return Segment(_TEXT, target, source)
+    return PromptInput(_TEXT, target, source)
 
 
 def is_judged(settings: EngineSettings) -> bool:

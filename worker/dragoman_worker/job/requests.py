@@ -15,7 +15,13 @@ from dragoman_worker.job.output_budget import OutputBudget
 from dragoman_worker.job.plan import Plan, PlannedItem, Unit
 from dragoman_worker.job.terms import occurring
 from dragoman_worker.ports import Decoding, Engine
-from dragoman_worker.prompts.base import NOTHING_GIVEN, Profile, ProfileSampling, Segment, is_usual
+from dragoman_worker.prompts.base import (
+    NOTHING_GIVEN,
+    Profile,
+    ProfileSampling,
+    PromptInput,
+    is_usual,
+)
 
 _SHORT: Final = "x"
 _MOST_FRAMES: Final = 4_096
@@ -109,7 +115,7 @@ class Requests:
         )
 
     def _output(
-        self, plan: Plan, segment: Segment, tokens: int, prompt: int, *, whole: bool
+        self, plan: Plan, segment: PromptInput, tokens: int, prompt: int, *, whole: bool
     ) -> _Output | None:
         """Return the output's budgets, or None if the translation would not fit."""
         expected = self._budget.expected(
@@ -137,7 +143,7 @@ class Requests:
             decoding = replace(decoding, seed=decoding.seed + change.seed_step)
         return decoding
 
-    def _source_tokens(self, profile: Profile, segment: Segment, prompt: int) -> int:
+    def _source_tokens(self, profile: Profile, segment: PromptInput, prompt: int) -> int:
         """Return the tokens of the segment's text, from those of its prompt where possible.
 
         A prompt that nothing but the languages steers has the same tokens around every text. The
@@ -179,11 +185,11 @@ def _advised(advice: ProfileSampling, max_tokens: int) -> Decoding:
 
 def _segment(
     plan: Plan, planned: PlannedItem, text: str, change: Change
-) -> tuple[Segment, tuple[Term, ...], tuple[str, ...]]:
+) -> tuple[PromptInput, tuple[Term, ...], tuple[str, ...]]:
     """Return what the profile renders, the glossary entries in the text, and warnings."""
     job, item = plan.job, planned.item
     terms, warnings = plan.terms.find(text, planned.source_lang) if plan.terms else ((), ())
-    segment = Segment(
+    segment = PromptInput(
         text=text,
         target_lang=job.target_lang,
         source_lang=planned.source_lang,

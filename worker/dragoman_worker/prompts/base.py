@@ -25,7 +25,7 @@ ALL_STEERING: frozenset[Steering] = frozenset(
 NOTHING_GIVEN: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-class Segment(NamedTuple):
+class PromptInput(NamedTuple):
     """One text to translate with everything that steers it. Languages are BCP-47 tags."""
 
     text: str
@@ -47,7 +47,7 @@ class Segment(NamedTuple):
     add it to their prompt; others ignore it."""
 
 
-def is_usual(segment: Segment) -> bool:
+def is_usual(segment: PromptInput) -> bool:
     """Return whether nothing but its languages and register steers the segment.
 
     Tags do: some cards have another prompt for a text with markup.
@@ -151,7 +151,7 @@ class Profile(Protocol):
         """Longest source that it translates well, in sentences; None means any."""
         ...
 
-    def render(self, segment: Segment) -> Rendering:
+    def render(self, segment: PromptInput) -> Rendering:
         """Render the prompt for one segment. Raises UnsupportedLanguage."""
         ...
 
@@ -176,7 +176,7 @@ def wording(profile: Profile, target_lang: str, source_lang: str | None = None) 
     where the model's chat template has all of the wording, or the profile not the languages.
     """
     try:
-        prompt = profile.render(Segment(_TEXT, target_lang, source_lang)).prompt
+        prompt = profile.render(PromptInput(_TEXT, target_lang, source_lang)).prompt
     except UnsupportedLanguage:
         return ()
     written = "\n".join(_texts(prompt)).replace(_TEXT, "\n")

@@ -13,20 +13,20 @@ from dragoman_worker.prompts import names, steering
 from dragoman_worker.prompts.base import (
     ALL_STEERING,
     ProfileSampling,
+    PromptInput,
     Rendering,
-    Segment,
     Steering,
 )
 from dragoman_worker.prompts.cleaning import cleaned
 
 
-def request(segment: Segment) -> str:
+def request(segment: PromptInput) -> str:
     """Render the whole message, which ends with the text to translate."""
     blocks = [_task(segment), *guidance(segment), f"Text:\n{segment.text}"]
     return "\n\n".join(blocks)
 
 
-def guidance(segment: Segment) -> list[str]:
+def guidance(segment: PromptInput) -> list[str]:
     """Render the segment's rules and its context as one block each, if there are any."""
     rules = _rules(segment)
     blocks = ["Rules:\n" + "\n".join(f"- {rule}" for rule in rules)] if rules else []
@@ -36,7 +36,7 @@ def guidance(segment: Segment) -> list[str]:
     return blocks
 
 
-def _task(segment: Segment) -> str:
+def _task(segment: PromptInput) -> str:
     source = f" {names.english_name(segment.source_lang)}" if segment.source_lang else ""
     target = names.english_name(segment.target_lang)
     return (
@@ -46,7 +46,7 @@ def _task(segment: Segment) -> str:
     )
 
 
-def _rules(segment: Segment) -> list[str]:
+def _rules(segment: PromptInput) -> list[str]:
     rules = [f"Translate “{source}” as “{target}”." for source, target in segment.glossary.items()]
     rules += [f"Leave “{word}” untranslated." for word in steering.untranslated(segment)]
     if register := steering.register(segment):
@@ -54,7 +54,7 @@ def _rules(segment: Segment) -> list[str]:
     return [*rules, *(rule.strip() for rule in segment.instructions), *remedies(segment)]
 
 
-def remedies(segment: Segment) -> list[str]:
+def remedies(segment: PromptInput) -> list[str]:
     """Return one sentence each for the tokens in the text and for the previous answer's fault."""
     sentences = [keep_tokens(segment.text)] if segment.tokens else []
     if segment.correction and segment.correction.strip():
@@ -94,7 +94,7 @@ class Chat:
     max_source_tokens: int | None = None
     max_source_sentences: int | None = None
 
-    def render(self, segment: Segment) -> Rendering:
+    def render(self, segment: PromptInput) -> Rendering:
         """Render one user message, no system message."""
         steering.require_languages(self, segment)
         message = Message("user", request(segment))

@@ -10,7 +10,7 @@ from typing import Final
 from dragoman_worker.errors import Internal
 from dragoman_worker.ports import Message, Prompt
 from dragoman_worker.prompts import names, steering
-from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, Steering
+from dragoman_worker.prompts.base import ProfileSampling, PromptInput, Rendering, Steering
 from dragoman_worker.prompts.chat import remedies
 from dragoman_worker.prompts.cleaning import cleaned
 from dragoman_worker.prompts.templates import PromptTemplate, Rendered, TemplateFault
@@ -64,7 +64,7 @@ class CustomProfile:
     identity: str
     """Name and hash of the file. The adapter's files belong to the identity of the engine."""
 
-    def render(self, segment: Segment) -> Rendering:
+    def render(self, segment: PromptInput) -> Rendering:
         """Render the templates. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
         try:
@@ -84,7 +84,7 @@ class CustomProfile:
             text = text.partition(rules.before)[0]
         return cleaned(text, source) if rules.general else text.strip()
 
-    def _prompt(self, segment: Segment) -> Prompt:
+    def _prompt(self, segment: PromptInput) -> Prompt:
         user = self.part(self.user, segment)
         if self.completion:
             return Prompt(
@@ -101,7 +101,7 @@ class CustomProfile:
             template_options=self.template_options,
         )
 
-    def part(self, template: PromptTemplate, segment: Segment) -> Rendered:
+    def part(self, template: PromptTemplate, segment: PromptInput) -> Rendered:
         """Render one of the templates. Raises TemplateFault."""
         plain = {
             "source": self._name(segment.source_lang),
@@ -129,8 +129,8 @@ class CustomProfile:
 def rendered_sample(profile: CustomProfile) -> None:
     """Render with all and with nothing given. Raises TemplateFault, which names the key."""
     tags = sorted(profile.languages or ("de", "en"))
-    plain = Segment(_SAMPLE_TEXT, tags[0], tags[-1] if profile.needs_source else None)
-    full = Segment(
+    plain = PromptInput(_SAMPLE_TEXT, tags[0], tags[-1] if profile.needs_source else None)
+    full = PromptInput(
         _SAMPLE_TEXT,
         tags[0],
         tags[-1],

@@ -10,8 +10,8 @@ from dragoman_text.composing import composed
 from dragoman_worker.prompts import names, steering
 from dragoman_worker.prompts.base import (
     ProfileSampling,
+    PromptInput,
     Rendering,
-    Segment,
     Steering,
     completed,
 )
@@ -48,7 +48,7 @@ class Demo:
     max_source_sentences: int | None = 8
     """The most sentences joined in training; with 16, text is lost."""
 
-    def render(self, segment: Segment) -> Rendering:
+    def render(self, segment: PromptInput) -> Rendering:
         """Render the completion prompt. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
         text = as_trained(segment.text)
@@ -72,7 +72,7 @@ def as_trained(text: str) -> str:
     return _SPACES_AT_LINE_ENDS.sub("\n", _SPACES.sub(" ", straight)).strip()
 
 
-def _weak_pair(segment: Segment) -> tuple[str, ...]:
+def _weak_pair(segment: PromptInput) -> tuple[str, ...]:
     if segment.source_lang is None:
         return ()
     pair = (names.base_of(segment.source_lang), names.base_of(segment.target_lang))

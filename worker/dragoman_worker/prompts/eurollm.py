@@ -10,8 +10,8 @@ from dragoman_worker.prompts import names, steering
 from dragoman_worker.prompts.base import (
     ALL_STEERING,
     ProfileSampling,
+    PromptInput,
     Rendering,
-    Segment,
     Steering,
 )
 from dragoman_worker.prompts.chat import guidance
@@ -47,7 +47,7 @@ class EuroLlm:
     max_source_sentences: int | None = None
     system: str = _SYSTEM
 
-    def render(self, segment: Segment) -> Rendering:
+    def render(self, segment: PromptInput) -> Rendering:
         """Render a system and a user message. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
         source, target = _name(segment.source_lang or ""), _name(segment.target_lang)

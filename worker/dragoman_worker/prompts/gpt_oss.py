@@ -12,8 +12,8 @@ from dragoman_worker.prompts import steering
 from dragoman_worker.prompts.base import (
     ALL_STEERING,
     ProfileSampling,
+    PromptInput,
     Rendering,
-    Segment,
     Steering,
 )
 from dragoman_worker.prompts.chat import request
@@ -47,7 +47,7 @@ class GptOss:
     max_source_tokens: int | None = None
     max_source_sentences: int | None = None
 
-    def render(self, segment: Segment) -> Rendering:
+    def render(self, segment: PromptInput) -> Rendering:
         """Render one user message and the start of the answer."""
         steering.require_languages(self, segment)
         prompt = Prompt(

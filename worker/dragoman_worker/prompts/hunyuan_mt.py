@@ -11,7 +11,7 @@ from typing import Final
 from dragoman_text.inline import InlineTag, find_tags
 from dragoman_worker.ports import Message, Prompt
 from dragoman_worker.prompts import names, steering
-from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, Steering
+from dragoman_worker.prompts.base import ProfileSampling, PromptInput, Rendering, Steering
 from dragoman_worker.prompts.cleaning import cleaned
 from dragoman_worker.prompts.hy_mt2 import LANGUAGES
 
@@ -88,7 +88,7 @@ class HunyuanMt:
     formatted: bool = False
     chinese: str = "把下面的文本翻译成{target}，不要额外解释。\n\n{text}"
 
-    def render(self, segment: Segment) -> Rendering:
+    def render(self, segment: PromptInput) -> Rendering:
         """Render one user message. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
         content = _request(self, segment)
@@ -104,7 +104,7 @@ class HunyuanMt:
         return restored(text, source) if self.formatted and source else text
 
 
-def _request(profile: HunyuanMt, segment: Segment) -> str:
+def _request(profile: HunyuanMt, segment: PromptInput) -> str:
     context = (segment.context or "").strip() if "context" in profile.takes else ""
     terms = _terms(segment) if "glossary" in profile.takes else {}
     target, text = _chinese_name(segment.target_lang), segment.text
@@ -132,7 +132,7 @@ def _guided(target: str, text: str, context: str, terms: Mapping[str, str]) -> s
     return "\n".join([*blocks, text])
 
 
-def _terms(segment: Segment) -> dict[str, str]:
+def _terms(segment: PromptInput) -> dict[str, str]:
     return {word: word for word in steering.untranslated(segment)} | dict(segment.glossary)
 
 

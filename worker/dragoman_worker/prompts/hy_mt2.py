@@ -11,8 +11,8 @@ from dragoman_worker.prompts import names, steering
 from dragoman_worker.prompts.base import (
     ALL_STEERING,
     ProfileSampling,
+    PromptInput,
     Rendering,
-    Segment,
     Steering,
 )
 from dragoman_worker.prompts.chat import keep_tokens
@@ -64,7 +64,7 @@ class HyMt2:
     max_source_tokens: int | None = None
     max_source_sentences: int | None = None
 
-    def render(self, segment: Segment) -> Rendering:
+    def render(self, segment: PromptInput) -> Rendering:
         """Render one user message, no system message. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
         content = "\n\n".join([*_background(segment), *_terms(segment), _task(segment)])
@@ -76,7 +76,7 @@ class HyMt2:
         return cleaned(text, source)
 
 
-def _target(segment: Segment) -> str:
+def _target(segment: PromptInput) -> str:
     """Return the card's name, such as "English", "Cantonese" or "Traditional Chinese"."""
     if names.base_of(segment.target_lang) == "zh":
         traditional = names.script_of(segment.target_lang) == "Hant"
@@ -84,22 +84,22 @@ def _target(segment: Segment) -> str:
     return names.distinct_name(segment.target_lang)
 
 
-def _context(segment: Segment) -> str:
+def _context(segment: PromptInput) -> str:
     return (segment.context or "").strip()
 
 
-def _background(segment: Segment) -> list[str]:
+def _background(segment: PromptInput) -> list[str]:
     context = _context(segment)
     return [f"[Background Information]\n{context}"] if context else []
 
 
-def _terms(segment: Segment) -> list[str]:
+def _terms(segment: PromptInput) -> list[str]:
     terms = {word: word for word in steering.untranslated(segment)} | dict(segment.glossary)
     lines = [f"{source} translates to {target}" for source, target in terms.items()]
     return ["\n".join(["Reference the following translations:", *lines])] if lines else []
 
 
-def _task(segment: Segment) -> str:
+def _task(segment: PromptInput) -> str:
     target, text = _target(segment), segment.text
     register = steering.register(segment)
     if segment.tokens and not (_context(segment) or _tasks(segment)):
@@ -127,7 +127,7 @@ def _task(segment: Segment) -> str:
     )
 
 
-def _preferences(segment: Segment) -> str:
+def _preferences(segment: PromptInput) -> str:
     """Render the card's personalisation prompt: numbered tasks, of which the last translates."""
     tasks = _tasks(segment)
     if segment.tokens:
@@ -138,7 +138,7 @@ def _preferences(segment: Segment) -> str:
     return "\n".join(["[Source Text]", segment.text, "", "[Translation Tasks]", *lines])
 
 
-def _tasks(segment: Segment) -> list[str]:
+def _tasks(segment: PromptInput) -> list[str]:
     tasks = [*segment.instructions, segment.correction or ""]
     if register := steering.register(segment):
         tasks.append(f"The translation style must strictly conform to [{register}].")

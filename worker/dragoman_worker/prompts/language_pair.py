@@ -9,7 +9,7 @@ from typing import Final
 
 from dragoman_worker.ports import Message, Prompt
 from dragoman_worker.prompts import names, steering
-from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, Steering
+from dragoman_worker.prompts.base import ProfileSampling, PromptInput, Rendering, Steering
 from dragoman_worker.prompts.cleaning import cleaned
 
 _SAMPLING: Final = ProfileSampling()
@@ -40,7 +40,7 @@ class LanguagePair:
     max_source_tokens: int | None = None
     max_source_sentences: int | None = None
 
-    def render(self, segment: Segment) -> Rendering:
+    def render(self, segment: PromptInput) -> Rendering:
         """Render one user message, no system message. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
         source = self.language_name(segment.source_lang or "")
@@ -52,7 +52,7 @@ class LanguagePair:
         """Remove wrappers and introductions from the output."""
         return cleaned(text, source)
 
-    def _warnings(self, segment: Segment) -> tuple[str, ...]:
+    def _warnings(self, segment: PromptInput) -> tuple[str, ...]:
         is_named = segment.target_lang in self.variants
         return (
             *steering.warnings(self, segment),

@@ -10,8 +10,8 @@ from typing import Final
 from dragoman_worker.prompts import names, steering
 from dragoman_worker.prompts.base import (
     ProfileSampling,
+    PromptInput,
     Rendering,
-    Segment,
     Steering,
     completed,
 )
@@ -51,7 +51,7 @@ class MiLmmt:
     one_chinese: bool = False
     """Whether the model has one name for all Chinese, and writes it simplified."""
 
-    def render(self, segment: Segment) -> Rendering:
+    def render(self, segment: PromptInput) -> Rendering:
         """Render the completion prompt. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
         source, target = self._name(segment.source_lang or ""), self._name(segment.target_lang)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman_worker.ports import Prompt
-from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, Steering, is_usual
+from dragoman_worker.prompts.base import ProfileSampling, PromptInput, Rendering, Steering, is_usual
 
 _SAMPLING: Final = ProfileSampling()
 _FORMAL: Final = frozenset({"more", "less"})
@@ -26,7 +26,7 @@ class PlainProfile:
     max_source_tokens: int | None = None
     max_source_sentences: int | None = None
 
-    def render(self, segment: Segment) -> Rendering:
+    def render(self, segment: PromptInput) -> Rendering:
         """Render the text itself."""
         return Rendering(Prompt(completion=segment.text), _ignored(segment))
 
@@ -36,7 +36,7 @@ class PlainProfile:
         return text
 
 
-def _ignored(segment: Segment) -> tuple[str, ...]:
+def _ignored(segment: PromptInput) -> tuple[str, ...]:
     if is_usual(segment) and segment.formality not in _FORMAL:
         return ()
     given = (

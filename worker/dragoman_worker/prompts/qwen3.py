@@ -10,8 +10,8 @@ from dragoman_worker.prompts import steering
 from dragoman_worker.prompts.base import (
     ALL_STEERING,
     ProfileSampling,
+    PromptInput,
     Rendering,
-    Segment,
     Steering,
 )
 from dragoman_worker.prompts.chat import WITHOUT_THINKING, request
@@ -37,7 +37,7 @@ class Qwen3:
     max_source_tokens: int | None = None
     max_source_sentences: int | None = None
 
-    def render(self, segment: Segment) -> Rendering:
+    def render(self, segment: PromptInput) -> Rendering:
         """Render one user message, no system message."""
         steering.require_languages(self, segment)
         prompt = Prompt(

@@ -8,7 +8,7 @@ from typing import Final
 
 from dragoman_worker.ports import Message, Prompt
 from dragoman_worker.prompts import names, steering
-from dragoman_worker.prompts.base import ProfileSampling, Rendering, Segment, Steering
+from dragoman_worker.prompts.base import ProfileSampling, PromptInput, Rendering, Steering
 from dragoman_worker.prompts.cleaning import cleaned
 
 _LANGUAGES: Final = names.tags(
@@ -41,7 +41,7 @@ class Rosetta:
     max_source_tokens: int | None = None
     max_source_sentences: int | None = None
 
-    def render(self, segment: Segment) -> Rendering:
+    def render(self, segment: PromptInput) -> Rendering:
         """Render a system and a user message. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
         instruction = "\n".join(_instruction(segment))
@@ -53,7 +53,7 @@ class Rosetta:
         return cleaned(text, source)
 
 
-def _instruction(segment: Segment) -> Iterator[str]:
+def _instruction(segment: PromptInput) -> Iterator[str]:
     """Yield the lines of the card; a word not to be translated is a term that stays."""
     yield f"Translate the user's text to {_name(segment.target_lang)}."
     if context := (segment.context or "").strip():

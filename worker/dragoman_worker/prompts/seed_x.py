@@ -8,8 +8,8 @@ from typing import Final
 from dragoman_worker.prompts import names, steering
 from dragoman_worker.prompts.base import (
     ProfileSampling,
+    PromptInput,
     Rendering,
-    Segment,
     Steering,
     completed,
 )
@@ -40,7 +40,7 @@ class SeedX:
     max_source_tokens: int | None = None
     max_source_sentences: int | None = None
 
-    def render(self, segment: Segment) -> Rendering:
+    def render(self, segment: PromptInput) -> Rendering:
         """Render the completion prompt. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
         tag = names.listed(segment.target_lang, _LANGUAGES)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from dragoman_worker.ports import Message, Prompt
-from dragoman_worker.prompts.base import Profile, ProfileSampling, Segment
+from dragoman_worker.prompts.base import Profile, ProfileSampling, PromptInput
 from dragoman_worker.prompts.table import PROFILES
 
 _DEFAULTS = ProfileSampling()
@@ -33,7 +33,7 @@ def profile_rows() -> list[ProfileRow]:
     return [_row(profile) for profile in PROFILES.values()]
 
 
-def rendered(profile: Profile, segment: Segment) -> str:
+def rendered(profile: Profile, segment: PromptInput) -> str:
     """Return the prompt before the model's own chat template, and the warnings, as text.
 
     Raises UnsupportedLanguage.

@@ -9,7 +9,7 @@ from typing import Final
 from dragoman_text.terms import MARK, marked
 from dragoman_worker.errors import UnsupportedLanguage
 from dragoman_worker.prompts import names
-from dragoman_worker.prompts.base import Profile, Segment, Steering
+from dragoman_worker.prompts.base import Profile, PromptInput, Steering
 
 _MAX_CACHED_TERM_CHARS: Final = 200
 
@@ -57,7 +57,7 @@ _cached_term = lru_cache(maxsize=4_096)(_term)
 _FEW_LANGUAGES: Final = 10
 """Languages that a message lists at most; with more it names the command that lists them."""
 
-_GIVEN: Final[Mapping[Steering, Callable[[Segment], bool]]] = {
+_GIVEN: Final[Mapping[Steering, Callable[[PromptInput], bool]]] = {
     "context": lambda segment: bool(segment.context and segment.context.strip()),
     "glossary": lambda segment: bool(segment.glossary),
     "do_not_translate": lambda segment: bool(untranslated(segment)),
@@ -67,19 +67,19 @@ _GIVEN: Final[Mapping[Steering, Callable[[Segment], bool]]] = {
 }
 
 
-def untranslated(segment: Segment) -> tuple[str, ...]:
+def untranslated(segment: PromptInput) -> tuple[str, ...]:
     """Return the words not to be translated that occur in the segment's text."""
     return tuple(word for word in segment.do_not_translate if occurs(word, segment.text))
 
 
-def register(segment: Segment) -> str | None:
+def register(segment: PromptInput) -> str | None:
     """Return ``formal`` or ``informal`` if the segment demands or prefers one, else None."""
     if segment.formality in {"more", "prefer_more"}:
         return "formal"
     return "informal" if segment.formality in {"less", "prefer_less"} else None
 
 
-def warnings(profile: Profile, segment: Segment) -> tuple[str, ...]:
+def warnings(profile: Profile, segment: PromptInput) -> tuple[str, ...]:
     """Return one sentence per given field that the profile's prompt cannot express."""
     return tuple(
         f"{field}: ignored, the prompts of profile {profile.name} have no place for it."
@@ -88,7 +88,7 @@ def warnings(profile: Profile, segment: Segment) -> tuple[str, ...]:
     )
 
 
-def variant_warning(profile: Profile, segment: Segment) -> tuple[str, ...]:
+def variant_warning(profile: Profile, segment: PromptInput) -> tuple[str, ...]:
     """Return a sentence if the prompt names only the language, and script or region are lost."""
     tag = segment.target_lang
     lost = "a script" if names.unusual_script(tag) else "a region"
@@ -101,7 +101,7 @@ def variant_warning(profile: Profile, segment: Segment) -> tuple[str, ...]:
     return (warning,)
 
 
-def simplified_only(profile: Profile, segment: Segment) -> tuple[str, ...]:
+def simplified_only(profile: Profile, segment: PromptInput) -> tuple[str, ...]:
     """Return a sentence if traditional characters are wanted of a model with one name, Chinese."""
     tag = segment.target_lang
     if names.base_of(tag) != "zh" or names.script_of(tag) != "Hant":
@@ -109,7 +109,7 @@ def simplified_only(profile: Profile, segment: Segment) -> tuple[str, ...]:
     return (f"target_lang: profile {profile.name} writes simplified characters only, not {tag}.",)
 
 
-def require_languages(profile: Profile, segment: Segment) -> None:
+def require_languages(profile: Profile, segment: PromptInput) -> None:
     """Raise UnsupportedLanguage unless the profile supports the segment's languages."""
     if profile.needs_source and segment.source_lang is None:
         raise UnsupportedLanguage(

@@ -8,7 +8,7 @@ from typing import Final
 
 from dragoman_worker.ports import Message, Prompt
 from dragoman_worker.prompts import names, steering
-from dragoman_worker.prompts.base import Profile, ProfileSampling, Rendering, Segment, Steering
+from dragoman_worker.prompts.base import Profile, ProfileSampling, PromptInput, Rendering, Steering
 from dragoman_worker.prompts.cleaning import cleaned
 
 _LANGUAGES: Final = names.tags(
@@ -47,7 +47,7 @@ class TranslateGemma:
     max_source_tokens: int | None = MOST_SOURCE_TOKENS
     max_source_sentences: int | None = None
 
-    def render(self, segment: Segment) -> Rendering:
+    def render(self, segment: PromptInput) -> Rendering:
         """Render one user message of one part. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
         part = {
@@ -72,7 +72,7 @@ def _code(tag: str) -> str:
     return names.listed(tag, _LANGUAGES) or tag
 
 
-def _lost_variant(profile: Profile, segment: Segment) -> tuple[str, ...]:
+def _lost_variant(profile: Profile, segment: PromptInput) -> tuple[str, ...]:
     return () if segment.target_lang in _REGIONAL else steering.variant_warning(profile, segment)
 
 
@@ -94,7 +94,7 @@ class DelimitedTranslateGemma:
     max_source_tokens: int | None = MOST_SOURCE_TOKENS
     max_source_sentences: int | None = None
 
-    def render(self, segment: Segment) -> Rendering:
+    def render(self, segment: PromptInput) -> Rendering:
         """Render one user message. Raises UnsupportedLanguage."""
         steering.require_languages(self, segment)
         source, target = (

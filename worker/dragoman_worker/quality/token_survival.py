@@ -13,7 +13,7 @@ from dragoman_text.spans import find_spans
 from dragoman_worker.errors import JobError
 from dragoman_worker.ports import Decoding, Engine, GenerationRequest
 from dragoman_worker.prompts import names
-from dragoman_worker.prompts.base import Profile, Segment
+from dragoman_worker.prompts.base import Profile, PromptInput
 
 SOURCE_LANG: Final = "en"
 _PREFERRED: Final = ("de", "fr", "ja", "es", "zh", "ru", "ar", "ko", "pt", "it", "cs", "pl")
@@ -134,7 +134,7 @@ async def _judged(
 async def _answer(
     engine: Engine, profile: Profile, text: str, language: str, masked: Masked | None
 ) -> str:
-    segment = Segment(text, language, SOURCE_LANG, tokens=masked is not None)
+    segment = PromptInput(text, language, SOURCE_LANG, tokens=masked is not None)
     prompt = engine.encode(profile.render(segment).prompt)
     room = engine.limits.max_model_len - len(prompt)
     most = _TOKENS_PER_SOURCE_TOKEN * engine.count_tokens(text) + _MORE_TOKENS

@@ -14,7 +14,7 @@ from dragoman_worker.errors import UnknownProfile
 from dragoman_worker.ports import Prompt
 from dragoman_worker.process.gc_tuning import seldom_collected
 from dragoman_worker.prompts import names, tokens
-from dragoman_worker.prompts.base import Profile, Segment
+from dragoman_worker.prompts.base import Profile, PromptInput
 from dragoman_worker.prompts.chat import CHAT
 from dragoman_worker.prompts.plain import PLAIN
 from dragoman_worker.settings import EngineSettings
@@ -57,7 +57,7 @@ def _tokenizer() -> Any:
 def _everything_is_loaded() -> Iterator[None]:
     """As a worker has loaded it before its first job."""
     names.load()
-    tokens.encode(CHAT.render(Segment("A text.", "de", "en")).prompt, _tokenizer())
+    tokens.encode(CHAT.render(PromptInput("A text.", "de", "en")).prompt, _tokenizer())
     with seldom_collected():
         yield
 

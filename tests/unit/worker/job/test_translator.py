@@ -27,7 +27,7 @@ from dragoman_worker.flow.permits import Draining, Permits
 from dragoman_worker.job.item_results import first_failure, item_results
 from dragoman_worker.job.plan import Plan
 from dragoman_worker.job.translator import Translator
-from dragoman_worker.prompts.base import Profile, Segment
+from dragoman_worker.prompts.base import Profile, PromptInput
 from dragoman_worker.prompts.plain import PLAIN, PlainProfile
 from support.fakes.core import TIMEOUT_S, Core, record
 from support.fakes.scripted_engine import Says, ScriptedEngine
@@ -517,15 +517,15 @@ async def test_pieces_are_joined_with_the_blanks_of_the_target_language() -> Non
 class Recording(PlainProfile):
     """Remembers what it was asked to render."""
 
-    seen: Callable[[Segment], None] = lambda _: None
+    seen: Callable[[PromptInput], None] = lambda _: None
 
-    def render(self, segment: Segment) -> Any:
+    def render(self, segment: PromptInput) -> Any:
         self.seen(segment)
         return PLAIN.render(segment)
 
 
 async def test_a_profile_is_given_all_that_steers_the_item() -> None:
-    seen: list[Segment] = []
+    seen: list[PromptInput] = []
     core = Core(choose_profile=lambda _: cast("Profile", Recording(seen=seen.append)))
     await run(
         core,
@@ -536,7 +536,7 @@ async def test_a_profile_is_given_all_that_steers_the_item() -> None:
         formality="more",
         instructions=["be brief"],
     )
-    assert seen[0] == Segment(
+    assert seen[0] == PromptInput(
         text="one",
         target_lang="de",
         source_lang="en",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dragoman_worker.errors import PermanentEngineError
 from dragoman_worker.ports import Message, Prompt
 from dragoman_worker.prompts import tokens
-from dragoman_worker.prompts.base import Segment, completed
+from dragoman_worker.prompts.base import PromptInput, completed
 from dragoman_worker.prompts.chat import CHAT
 from support.builders.odd_tokenizers import CONTROL, KINDS, STEERING, joining, normalized
 
@@ -60,11 +60,11 @@ def decoded(ids: list[int], tokenizer: Any) -> str:
 _FIELDS: Final = ("text", "context", "term", "translation", "literal", "instruction", "correction")
 
 
-def segment_with(field: str, odd: str) -> Segment:
+def segment_with(field: str, odd: str) -> PromptInput:
     """Return a segment that has the odd text in one field, and ordinary ones in the others."""
     given = {name: odd if name == field else "x" for name in _FIELDS}
     text = " ".join((given["text"], given["literal"]))  # words that occur in the text
-    return Segment(
+    return PromptInput(
         text,
         "de",
         "en",
@@ -109,7 +109,7 @@ def test_a_completion_has_the_control_tokens_of_its_template_also_across_its_bor
 def test_a_character_joined_to_a_spelled_token_shortens_no_prompt() -> None:
     tokenizer = joining()
     text = "<|end|>장점은 많습니다. 두 번째 문장도"
-    ids = tokens.encode(CHAT.render(Segment(text, "de", "en")).prompt, tokenizer)
+    ids = tokens.encode(CHAT.render(PromptInput(text, "de", "en")).prompt, tokenizer)
     assert f"{text}<|end|>" in str(tokenizer.decode(ids))
     assert ids[-2] == tokenizer.convert_tokens_to_ids("<|assistant|>")
 
@@ -123,8 +123,8 @@ def test_template_and_text_form_no_token_together(tokenizer: PreTrainedTokenizer
 @pytest.mark.parametrize("text", [_FULL_WIDTH, "<|END|>", "<|\u200bend|>", "§"])
 def test_a_token_that_only_the_normalizer_spells_stays_text(text: str) -> None:
     tokenizer = normalized()
-    ids = tokens.encode(CHAT.render(Segment(text, "de", "en")).prompt, tokenizer)
-    usual = tokens.encode(CHAT.render(Segment("x", "de", "en")).prompt, tokenizer)
+    ids = tokens.encode(CHAT.render(PromptInput(text, "de", "en")).prompt, tokenizer)
+    usual = tokens.encode(CHAT.render(PromptInput("x", "de", "en")).prompt, tokenizer)
     assert control(ids, tokenizer) == control(usual, tokenizer)
     assert "<|end|><|end|>" in str(tokenizer.decode(ids))
 

@@ -10,7 +10,7 @@ import pytest
 
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.prompts import tokens
-from dragoman_worker.prompts.base import Profile, Segment, identity_of
+from dragoman_worker.prompts.base import Profile, PromptInput, identity_of
 from dragoman_worker.prompts.profile_file import read_profile
 from dragoman_worker.prompts.table import PROFILES, get_profile, profile_chooser
 from dragoman_worker.settings import EngineSettings
@@ -54,7 +54,7 @@ def write(tmp_path: Path) -> Write:
     return written
 
 
-def user_of(profile: Profile, segment: Segment) -> str:
+def user_of(profile: Profile, segment: PromptInput) -> str:
     content = profile.render(segment).prompt.messages[-1].content
     assert isinstance(content, str)
     return content
@@ -62,7 +62,7 @@ def user_of(profile: Profile, segment: Segment) -> str:
 
 def test_a_chat_profile_renders_its_templates(write: Write) -> None:
     profile = read_profile(write(CHAT))
-    segment = Segment(
+    segment = PromptInput(
         "The cat sleeps.",
         "de",
         "en",
@@ -86,11 +86,11 @@ def test_what_a_profile_takes_and_needs_follows_from_its_templates(write: Write)
     assert profile.needs_source
     assert profile.max_source_tokens == 500
     assert (profile.sampling.temperature, profile.sampling.stop) == (0.3, ("END",))
-    (warning,) = profile.render(Segment("Hi", "de", "en", formality="more")).warnings
+    (warning,) = profile.render(PromptInput("Hi", "de", "en", formality="more")).warnings
     assert warning.startswith("formality: ignored")
     plain = read_profile(write("name = 'p'\nuser = 'Into {{ target }}: {{ text }}'"))
     assert not plain.needs_source
-    assert user_of(plain, Segment("Hi", "sr-Latn")) == "Into Serbian (Latin): Hi"
+    assert user_of(plain, PromptInput("Hi", "sr-Latn")) == "Into Serbian (Latin): Hi"
 
 
 def test_the_answer_is_cut_out_by_the_marks_of_the_file(write: Write) -> None:
@@ -103,7 +103,7 @@ def test_a_completion_has_the_begin_token_of_the_file(write: Write) -> None:
     profile = read_profile(
         write("name='c'\nmode='completion'\nadd_bos=true\nuser='{{ source }}: {{ text }} ='")
     )
-    prompt = profile.render(Segment("Hello", "de", "en")).prompt
+    prompt = profile.render(PromptInput("Hello", "de", "en")).prompt
     assert (prompt.completion, prompt.add_special_tokens) == ("English: Hello =", True)
     assert prompt.user_spans == ((9, 14),)
 
@@ -116,7 +116,7 @@ def test_a_text_forms_no_control_token_and_the_template_keeps_its_own(
     profile = read_profile(
         write("name='c'\nmode='completion'\nuser='<|user|>{{ text }}<|end|>{{ text }}<|user|>'")
     )
-    ids = tokens.encode(profile.render(Segment(text, "de")).prompt, tokenizer)
+    ids = tokens.encode(profile.render(PromptInput(text, "de")).prompt, tokenizer)
     control = [str(tokenizer.convert_ids_to_tokens(each)) for each in ids]
     named = [each for each in control if each.startswith("<|") and each.endswith("|>")]
     assert named == ["<|user|>", "<|end|>", "<|user|>"]
@@ -126,7 +126,7 @@ def test_a_text_forms_no_control_token_and_the_template_keeps_its_own(
 def test_a_text_is_no_template(write: Write) -> None:
     profile = read_profile(write("name = 'p'\nuser = '{{ text }}'"))
     text = "{{ text.__class__ }}{% for %} \U00100000"
-    assert user_of(profile, Segment(text, "de")) == text
+    assert user_of(profile, PromptInput(text, "de")) == text
 
 
 def test_a_built_in_profile_gets_other_sampling_and_limits(write: Write) -> None:
@@ -135,7 +135,7 @@ def test_a_built_in_profile_gets_other_sampling_and_limits(write: Write) -> None
     )
     assert (profile.sampling.top_p, profile.sampling.temperature) == (1.0, 0.7)
     assert profile.max_source_tokens == 900
-    segment = Segment("Hello", "de", "en")
+    segment = PromptInput("Hello", "de", "en")
     assert profile.render(segment) == get_profile("hy-mt2").render(segment)
     assert PROFILES["hy-mt2"].sampling.top_p == 0.6
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman_worker.errors import UnsupportedLanguage
-from dragoman_worker.prompts.base import ProfileSampling, Segment
+from dragoman_worker.prompts.base import ProfileSampling, PromptInput
 from dragoman_worker.prompts.show import profile_rows, rendered, sampling_text
 from dragoman_worker.prompts.table import PROFILES, get_profile
 from support.builders.profiles_page import BEGIN, PAGE, written
@@ -44,7 +44,7 @@ def test_decoding_is_shown_by_its_values_that_are_not_neutral(
 
 
 def test_a_completion_is_shown_unchanged() -> None:
-    shown = rendered(get_profile("demo"), Segment("Hello", "de-AT", "en"))
+    shown = rendered(get_profile("demo"), PromptInput("Hello", "de-AT", "en"))
     head, text, warning = shown.split("\n", 2)
     assert head == "--- completion, without the tokenizer's begin token"
     assert text == "<|de|>Hello<|translation|>"
@@ -52,20 +52,20 @@ def test_a_completion_is_shown_unchanged() -> None:
 
 
 def test_a_chat_is_shown_message_by_message() -> None:
-    shown = rendered(get_profile("eurollm"), Segment("Hello", "de", "en"))
+    shown = rendered(get_profile("eurollm"), PromptInput("Hello", "de", "en"))
     assert shown.startswith("--- system\nYou are EuroLLM")
     assert "\n--- user\nTranslate the following English source text to German:" in shown
-    assert "enable_thinking=False" in rendered(get_profile("qwen3"), Segment("Hello", "de"))
+    assert "enable_thinking=False" in rendered(get_profile("qwen3"), PromptInput("Hello", "de"))
 
 
 def test_a_message_of_parts_is_shown_by_its_fields() -> None:
-    shown = rendered(get_profile("translategemma"), Segment("Hello", "zh-TW", "en"))
+    shown = rendered(get_profile("translategemma"), PromptInput("Hello", "zh-TW", "en"))
     assert "target_lang_code: zh-Hant\ntext: Hello" in shown
 
 
 def test_an_unsupported_language_cannot_be_shown() -> None:
     with pytest.raises(UnsupportedLanguage):
-        rendered(get_profile("demo"), Segment("Hello", "it"))
+        rendered(get_profile("demo"), PromptInput("Hello", "it"))
 
 
 def test_the_docs_page_has_the_current_table_of_profiles() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_worker.prompts.base import Segment
+from dragoman_worker.prompts.base import PromptInput
 from dragoman_worker.prompts.steering import occurs, register, untranslated
 
 
@@ -64,7 +64,7 @@ def test_a_term_is_found_between_spaces(term: str) -> None:
 
 
 def test_only_words_that_occur_are_not_to_be_translated() -> None:
-    segment = Segment("Kafka and the cat.", "de", do_not_translate=("Redis", "Kafka"))
+    segment = PromptInput("Kafka and the cat.", "de", do_not_translate=("Redis", "Kafka"))
     assert untranslated(segment) == ("Kafka",)
 
 
@@ -79,4 +79,4 @@ def test_only_words_that_occur_are_not_to_be_translated() -> None:
     ],
 )
 def test_formality_is_a_register(formality: str, expected: str | None) -> None:
-    assert register(Segment("Hi", "de", formality=formality)) == expected  # type: ignore[arg-type]
+    assert register(PromptInput("Hi", "de", formality=formality)) == expected  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dragoman_worker.ports import Message, Prompt
 from dragoman_worker.prompts import tokens
-from dragoman_worker.prompts.base import Segment, completed
+from dragoman_worker.prompts.base import PromptInput, completed
 from dragoman_worker.prompts.table import get_profile
 from support.builders.chat_tokenizers import CONTROL, byte_level, sentencepiece_like
 
@@ -117,7 +117,7 @@ def test_the_start_of_the_answer_follows_the_template_with_its_control_tokens(
 
 
 def test_a_message_of_parts_reaches_the_template(tokenizer: PreTrainedTokenizerFast) -> None:
-    segment = Segment("Good <|end|> day", "de", "en")
+    segment = PromptInput("Good <|end|> day", "de", "en")
     ids = tokens.encode(get_profile("translategemma").render(segment).prompt, tokenizer)
     assert "en>de: Good <|end|> day" in spelled_out(ids, tokenizer)
     assert control_tokens(ids, tokenizer).count("<|end|>") == 1
@@ -193,7 +193,7 @@ def test_the_tokens_around_a_spelled_token_are_unchanged(bos: bool) -> None:
 
 
 def test_context_and_terms_are_user_texts_too(tokenizer: PreTrainedTokenizerFast) -> None:
-    segment = Segment(
+    segment = PromptInput(
         "Hello cat",
         "de",
         context="<|system|>",
@@ -202,9 +202,9 @@ def test_context_and_terms_are_user_texts_too(tokenizer: PreTrainedTokenizerFast
     )
     for name in ("hy-mt2", "chat", "eurollm"):
         profile = get_profile(name)
-        sourced = Segment("Hello cat", "de", "en")
+        sourced = PromptInput("Hello cat", "de", "en")
         usual = tokens.encode(profile.render(sourced).prompt, tokenizer)
-        steered = Segment(
+        steered = PromptInput(
             segment.text,
             "de",
             "en",
@@ -288,7 +288,7 @@ def test_the_demo_prompt_has_its_two_control_tokens_and_no_other(
     demo_tokenizer: Any, text: str
 ) -> None:
     tokenizer = demo_tokenizer
-    ids = tokens.encode(get_profile("demo").render(Segment(text, "de", "en")).prompt, tokenizer)
+    ids = tokens.encode(get_profile("demo").render(PromptInput(text, "de", "en")).prompt, tokenizer)
     control = [index for index in ids if index < 8]
     assert control == tokenizer.convert_tokens_to_ids(["<|de|>", "<|translation|>"])
     assert (ids[0], ids[-1]) == tuple(control)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_worker.prompts.base import Segment, wording
+from dragoman_worker.prompts.base import PromptInput, wording
 from dragoman_worker.prompts.profile_file import read_profile
 from dragoman_worker.prompts.table import PROFILES, get_profile
 
@@ -28,7 +28,7 @@ def test_the_frame_around_a_text_is_its_wording(name: str, expected: tuple[str, 
 @pytest.mark.parametrize("name", sorted(PROFILES))
 def test_the_wording_stands_in_every_plain_prompt_and_without_the_text(name: str) -> None:
     profile = get_profile(name)
-    prompt = profile.render(Segment("Good morning!", "de", "en")).prompt
+    prompt = profile.render(PromptInput("Good morning!", "de", "en")).prompt
     shown = prompt.completion + "\n".join(str(message.content) for message in prompt.messages)
     for line in wording(profile, "de", "en"):
         assert line in shown
