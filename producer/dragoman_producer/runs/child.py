@@ -9,10 +9,11 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
+import resource
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -41,10 +42,11 @@ from dragoman_producer.runs.child_wire import (
     options_of,
 )
 from dragoman_producer.runs.chosen import ChosenNames, ignored
-from dragoman_producer.runs.limits import limit_memory, limit_time
 from dragoman_producer.runs.paths import encodable
-from dragoman_producer.runs.refusals import DocumentRefused, reason_and_detail
+from dragoman_producer.runs.refusals import MEMORY_BYTES, DocumentRefused, reason_and_detail
 
+_PATIENCE: Final = 10
+"""How many times the CPU time a document may take on the clock."""
 _OTHER_SEGMENTS: Final = "its segments are not those that were translated"
 _UNSENDABLE: Final = "it holds half a character, which no encoding has: left as it is"
 _NO_MORE: Final = object()
@@ -54,13 +56,33 @@ def main() -> None:
     """Answer requests until the channel ends."""
     # The parent, which closes the channel, has these signals too.
     channel = Channel(connected(int(sys.argv[1]), ignored=(signal.SIGINT, signal.SIGTERM)))
-    limit_memory()
+    _limit_memory()
     gc.set_threshold(100_000, 50, 50)  # trees of documents hold no cycles: a ninth of the time
     while (message := channel.receive()) is not None:
         request: dict[str, Any] = decoded(message)
         texts = _texts(channel) if request["do"] == "write" else iter(())
         for answer in _answers(request, texts):
             channel.send(encoded(answer))
+
+
+def _limit_memory() -> None:
+    """Have allocations beyond MEMORY_BYTES fail, where the system can."""
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(hard, MEMORY_BYTES)
+    with suppress(ValueError, OSError):  # macOS does not limit the address space
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+
+def _limit_time(seconds: int) -> None:
+    """Terminate this process after that CPU time, or _PATIENCE times as long on the clock.
+
+    0 is no limit. A parser in C is not interrupted otherwise. On a busy machine the clock alone
+    would refuse documents that are merely large.
+    """
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.alarm(seconds * _PATIENCE)
 
 
 def _texts(channel: Channel) -> Iterator[Text]:
@@ -89,21 +111,21 @@ def _or_refusal(answers: Iterator[object]) -> Iterator[object]:
         yield from answers
     except Exception as error:  # noqa: BLE001  a codec that fails ends this document alone
         refusal = reason_and_detail(error)
-    limit_time(0)
+    _limit_time(0)
     if refusal is not None:
         yield {"reason": refusal[0], "detail": encodable(refusal[1])}
 
 
 def _opened(request: dict[str, Any]) -> tuple[SourceFile, Codec, Options]:
     """Return the file, its codec, and the options as far as the format supports them."""
-    limit_time(request["seconds"])
+    _limit_time(request["seconds"])
     try:
         codec = registry.codec(request["format"])
     except registry.MissingExtra as error:
         raise DocumentRefused(MISSING_PARSER, str(error)) from None
     given = options_of(request["options"])
     options = replace(given, bilingual=given.bilingual and codec.can_double)
-    more_time = partial(limit_time, request["seconds"])
+    more_time = partial(_limit_time, request["seconds"])
     return SourceFile(Path(request["path"]), codec, options, more_time), codec, options
 
 
@@ -118,7 +140,7 @@ def _unchanged(request: dict[str, Any]) -> tuple[SourceFile, Codec, Options]:
 def _limited(parts: Iterator[SourcePart], seconds: int) -> Iterator[SourcePart]:
     """Yield parts of a file, with the time limit for each; so has each MiB that is read before."""
     for part in parts:
-        limit_time(seconds)
+        _limit_time(seconds)
         yield part
 
 
@@ -223,7 +245,7 @@ def _codes(request: dict[str, Any]) -> Iterator[object]:
 def _links(request: dict[str, Any]) -> Iterator[object]:
     """Yield the answer to `links`: what is checked of a page."""
     codec, options = registry.codec(request["format"]), options_of(request["options"])
-    limit_time(request["seconds"])
+    _limit_time(request["seconds"])
     data, wants_ids = Path(request["path"]).read_bytes(), request["wants_ids"]
     from dragoman_documents.markup.anchors.links import linked_page  # noqa: PLC0415  a parser
 
