@@ -39,8 +39,7 @@ from dragoman_worker.job.outages import Outages
 from dragoman_worker.kafka.offsets import PartitionOffsets
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import CancelNotice, Capacity, Delivery
-from dragoman_worker.process.event_loop import run_loop
-from dragoman_worker.process.gc_tuning import seldom_collected
+from dragoman_worker.process.event_loop import run_loop, seldom_collected
 from dragoman_worker.prompts.table import profile_chooser
 from dragoman_worker.quality.judge import ProcessJudge
 from dragoman_worker.settings import WorkerSettings

@@ -24,8 +24,7 @@ from prometheus_client import CollectorRegistry
 
 from dragoman_text.verdicts import Candidate, Judgement
 from dragoman_worker.metrics import Metrics
-from dragoman_worker.process.event_loop import run_loop
-from dragoman_worker.process.gc_tuning import seldom_collected
+from dragoman_worker.process.event_loop import run_loop, seldom_collected
 from dragoman_worker.quality.judge import ProcessJudge
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))

@@ -34,7 +34,7 @@ from dragoman_worker.kafka.topics import topics_ready
 from dragoman_worker.log import logger
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import Engine
-from dragoman_worker.process.gc_tuning import seldom_collected
+from dragoman_worker.process.event_loop import seldom_collected
 from dragoman_worker.process.http import HttpServer, replica_pages
 from dragoman_worker.process.parent_link import ReplicaSlot
 from dragoman_worker.process.signals import stop_signals, supervised_signals

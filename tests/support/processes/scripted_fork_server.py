@@ -11,24 +11,24 @@ import signal
 import sys
 from pathlib import Path
 
-from dragoman_worker.process import forking
+from dragoman_worker.process import fork_server
 from support.processes import scripted_replica
 
 
 def main(folder: str, how: str, connection: str) -> int:
     with Path(folder, "fork_servers").open("a") as file:
         file.write(f"{os.getpid()}\n")
-    supervisor = forking.connected(int(connection))
+    supervisor = fork_server.connected_to_supervisor(int(connection))
     os.environ.update(dict(os.environ))  # moves them in memory, as imports that change any do
     if how == "hang":
         signal.pause()
     if how == "exit":
         return 3
     if how == "refuse":
-        forking.report_unfit(supervisor, "it has threads")
+        fork_server.report_unfit(supervisor, "it has threads")
         return 1
-    forking.report_ready(supervisor)
-    forked = forking.serve(supervisor)
+    fork_server.report_ready(supervisor)
+    forked = fork_server.serve(supervisor)
     forked.set_title("scripted")
     return scripted_replica.main(*forked.argv[2:])
 

@@ -23,8 +23,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from dragoman_worker.process import forking
-from dragoman_worker.process.journal import Entry, Slots, Stage, journal_file, table_file
+from dragoman_worker.process import fork_server
+from dragoman_worker.process.journal import JournalEntry, Slots, Stage, journal_file, table_file
 from dragoman_worker.process.parent_link import ParentLink
 from dragoman_worker.process.signals import supervised_signals
 
@@ -58,7 +58,7 @@ class Scripted:
         self.log(
             "start",
             gpus=os.environ.get("CUDA_VISIBLE_DEVICES"),
-            forked=forking.forked(),
+            forked=fork_server.forked(),
             parent=os.getppid(),
             group=os.getpgrp(),
             random=random.random(),
@@ -100,7 +100,7 @@ class Scripted:
             self.log("table", crashes={entry.name: entry.crashes for entry in table})
             journal = Slots.create(journal_file(place.parent, int(self._number)), 8)
             for slot, name in enumerate(step["opens"]):
-                journal.put(slot, Entry(name, Stage.PLANNING))
+                journal.put(slot, JournalEntry(name, Stage.PLANNING))
             os.kill(os.getpid(), signal.SIGKILL)
 
     def _on_term(self) -> None:

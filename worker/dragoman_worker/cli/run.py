@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dragoman_worker.engines.sizing import Share
     from dragoman_worker.process.children import Command
     from dragoman_worker.process.exits import Exit
-    from dragoman_worker.process.forking import Forked
+    from dragoman_worker.process.fork_server import Forked
     from dragoman_worker.process.parent_link import FailureKind, ReplicaSlot
     from dragoman_worker.settings import WorkerSettings
 
@@ -107,11 +107,11 @@ def replica(
     number: int, socket: Path, parent_link: int, config: Config = None, set_: Set = None
 ) -> None:
     """Run one engine and its consumer; started by `run`, which learns why it exits."""
-    from dragoman_worker.process import forking
+    from dragoman_worker.process.fork_server import forked
     from dragoman_worker.process.parent_link import ParentLink, ReplicaSlot
 
     link = ParentLink.hold(parent_link)
-    if forking.forked():
+    if forked():
         from dragoman_worker.engines.vllm.patches import fork
 
         fork.prepare(link)
@@ -130,18 +130,23 @@ def replica(
 
 def fork_server(connection: int, config: Config = None, set_: Set = None) -> None:
     """Import the engine and fork replicas; started by `run`, which sends the requests."""
-    from dragoman_worker.process import forking
+    from dragoman_worker.process.fork_server import (
+        connected_to_supervisor,
+        report_ready,
+        report_unfit,
+        serve,
+    )
 
-    supervisor = forking.connected(connection)
+    supervisor = connected_to_supervisor(connection)
     try:
         reason = _preload(read_settings(config, set_))
     except (SettingsError, ModuleNotFoundError) as error:
         reason = str(error)  # a replica that is started in the ordinary way reports it again
     if reason is not None:
-        forking.report_unfit(supervisor, reason)
+        report_unfit(supervisor, reason)
         raise SystemExit(1)
-    forking.report_ready(supervisor)
-    _run_forked(forking.serve(supervisor))
+    report_ready(supervisor)
+    _run_forked(serve(supervisor))
 
 
 def _preload(settings: WorkerSettings) -> str | None:

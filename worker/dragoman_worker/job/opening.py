@@ -18,7 +18,7 @@ from dragoman_worker.log import logger
 from dragoman_worker.ports import Delivery
 from dragoman_worker.process.journal import (
     JOURNAL_SLOTS,
-    Entry,
+    JournalEntry,
     Slots,
     Stage,
     journal_file,
@@ -53,7 +53,7 @@ class Openings:
         self._exclusive = False
         self._suspects: deque[asyncio.Future[None]] = deque()
         self._others: deque[asyncio.Future[None]] = deque()
-        self._crashes: dict[str, Entry] = {}
+        self._crashes: dict[str, JournalEntry] = {}
         self._generation = 0
 
     def of(self, delivery: Delivery) -> Opening:
@@ -61,7 +61,7 @@ class Openings:
         return Opening(self, f"{delivery.place}@{delivery.timestamp_ms}")
 
     @property
-    def crashes(self) -> Mapping[str, Entry]:
+    def crashes(self) -> Mapping[str, JournalEntry]:
         """The suspects: records that were being opened when a process died, by the supervisor."""
         if (generation := self._table.generation) != self._generation and not generation % 2:
             entries = self._table.entries()
@@ -90,7 +90,7 @@ class Openings:
     def _journaled(self, name: str, stage: Stage) -> int:
         slot = self._free.pop()
         if self._journal is not None:
-            self._journal.put(slot, Entry(name, stage))
+            self._journal.put(slot, JournalEntry(name, stage))
         return slot
 
     def leave(self, slot: int) -> None:
@@ -113,7 +113,7 @@ class Openings:
             del self._crashes[name]
             self._cleared(name)
 
-    def _refuse_poisoned(self, suspect: Entry, stage: Stage) -> None:
+    def _refuse_poisoned(self, suspect: JournalEntry, stage: Stage) -> None:
         """Raise Poisoned for a suspect of too many crashes in this stage or an earlier one.
 
         A record that only crashes in planning is still read, so that it fails under its id.

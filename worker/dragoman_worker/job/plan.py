@@ -20,7 +20,7 @@ from dragoman_worker.job.terms import JobTerms
 from dragoman_worker.memory.in_flight import Flight
 from dragoman_worker.ports import Decoding, Remembered
 from dragoman_worker.prompts.base import Profile, wording
-from dragoman_worker.quality.joining import Piece, join
+from dragoman_worker.quality.joining import TranslatedPiece, join
 
 
 @dataclass(slots=True, eq=False)
@@ -218,5 +218,5 @@ class Plan:
         return [unit for unit in self.units if unit.text is None]
 
 
-def _piece(unit: Unit) -> Piece:
-    return Piece(unit.before, unit.source, unit.after, unit.text or "")
+def _piece(unit: Unit) -> TranslatedPiece:
+    return TranslatedPiece(unit.before, unit.source, unit.after, unit.text or "")

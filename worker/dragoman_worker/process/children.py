@@ -20,8 +20,7 @@ from typing import Any, Final, Protocol, Self
 
 from dragoman_connections import child
 from dragoman_connections.child import Frames, adopt_orphans, spawn
-from dragoman_worker.process.fork_server import CannotFork, ForkServer
-from dragoman_worker.process.forking import LINK
+from dragoman_worker.process.fork_server import LINK, CannotFork, ForkServer
 from dragoman_worker.process.parent_link import ABORT_SIGNAL, FailureKind
 
 Command = Callable[[int, Path, str], Sequence[str]]

@@ -1,6 +1,7 @@
-"""Memory-mapped journal of the records being opened, which survives the death of the process.
+"""Memory-mapped journals of the records being opened, and the crashes counted from them.
 
-Standard library only, like everything that is imported before the first replica starts.
+A replica's journal survives its death; the supervisor reads it then, and publishes the counts to
+all replicas. Standard library only, like everything that is imported before the first replica.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import mmap
 import struct
-from collections.abc import Iterable, MutableSequence
+from collections.abc import Callable, Iterable, MutableSequence
 from contextlib import suppress
 from enum import IntEnum
 from pathlib import Path
@@ -36,7 +37,7 @@ class Stage(IntEnum):
     """Its job id was known."""
 
 
-class Entry(NamedTuple):
+class JournalEntry(NamedTuple):
     """A record's place and timestamp, the stage of its last opening, and its number of crashes."""
 
     name: str
@@ -93,7 +94,7 @@ class Slots:
         found: int = _GENERATION.unpack_from(self._memory)[0]
         return found
 
-    def put(self, slot: int, entry: Entry) -> None:
+    def put(self, slot: int, entry: JournalEntry) -> None:
         """Fill a slot."""
         memory, at, name = self._memory, self._at(slot), _encoded(entry.name)
         length = len(name)
@@ -106,7 +107,7 @@ class Slots:
         """Empty a slot."""
         self._memory[self._at(slot)] = 0
 
-    def replace(self, entries: Iterable[Entry]) -> None:
+    def replace(self, entries: Iterable[JournalEntry]) -> None:
         """Fill the slots with these entries, as many as fit, and empty the others."""
         generation = self.generation | 1
         _GENERATION.pack_into(self._memory, 0, generation)
@@ -118,19 +119,19 @@ class Slots:
                 self.clear(slot)
         _GENERATION.pack_into(self._memory, 0, generation + 1)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[JournalEntry]:
         """Return the entries of all slots; damaged slots are skipped."""
         found = (self._entry(self._at(slot)) for slot in range(len(self)))
         return [entry for entry in found if entry is not None]
 
-    def _entry(self, at: int) -> Entry | None:
+    def _entry(self, at: int) -> JournalEntry | None:
         if self._memory[at] != 1:
             return None
         length, stage, crashes = _HEAD.unpack_from(self._memory, at + 1)
         with suppress(ValueError):  # no valid stage, or no UTF-8
             name = bytes(self._memory[at + _NAME_AT : at + _NAME_AT + length]).decode()
             if 0 < length <= _LONGEST:
-                return Entry(name, Stage(stage), crashes)
+                return JournalEntry(name, Stage(stage), crashes)
         return None
 
     def _at(self, slot: int) -> int:
@@ -142,3 +143,55 @@ def _encoded(name: str) -> bytes:
     if len(encoded) <= _LONGEST:
         return encoded
     return hashlib.sha256(encoded).hexdigest().encode()
+
+
+Report = Callable[[JournalEntry], None]
+
+_UNREADABLE: Final = (OSError, ValueError)
+
+
+class Crashes:
+    """Counts the records in the journals of dead replicas, and publishes the counts to the others.
+
+    It never prevents a start. Without its files, a record that kills replicas is not detected.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._counted: dict[str, JournalEntry] = {}
+        self._table: Slots | None = None
+        with suppress(*_UNREADABLE):
+            self._table = Slots.create(table_file(folder), TABLE_SLOTS)
+
+    @property
+    def published(self) -> bool:
+        """Whether replicas can see the counts."""
+        return self._table is not None
+
+    def replica_exited(self, number: int, report: Report) -> None:
+        """Count one crash for each record that replica `number` was opening when it exited."""
+        file = journal_file(self._folder, number)
+        with suppress(*_UNREADABLE):
+            opened = {entry.name: entry for entry in Slots.open(file).entries()}
+            file.unlink()  # a successor that cannot make its own must not be counted by this one
+            for entry in opened.values():
+                report(self._count(entry))
+            if opened:
+                self._publish()
+
+    def forget(self, name: str) -> None:
+        """Drop the count of a record that has been opened: it was not the cause of the crash."""
+        if self._counted.pop(name, None) is not None:
+            self._publish()
+
+    def _count(self, entry: JournalEntry) -> JournalEntry:
+        before = self._counted.pop(entry.name, None)  # moves to the end: counted last
+        crashes = 1 + (before.crashes if before else 0)
+        counted = self._counted[entry.name] = entry._replace(crashes=crashes)
+        while len(self._counted) > TABLE_SLOTS:  # the oldest of those with the fewest
+            del self._counted[min(self._counted, key=lambda name: self._counted[name].crashes)]
+        return counted
+
+    def _publish(self) -> None:
+        if self._table is not None:
+            self._table.replace(self._counted.values())

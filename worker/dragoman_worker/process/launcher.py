@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from dragoman_connections import child
 from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.process.children import ChildProcesses, Command
-from dragoman_worker.process.crashes import Crashes
 from dragoman_worker.process.exits import Exit
+from dragoman_worker.process.journal import Crashes
 from dragoman_worker.process.placement import Place
 from dragoman_worker.process.runtime_dir import runtime_directory
 

@@ -1,10 +1,17 @@
-"""GPUs and settings of one replica, as the supervisor starts it. Standard library only."""
+"""Places of the replicas: the GPUs of each, turns at them, and the end when none can work.
+
+Standard library only, like everything that is imported before the first replica starts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from typing import Final
+
+from dragoman_worker.process.exits import Exit
 
 _OPTIONS: Final = "engine.options."
 
@@ -42,3 +49,48 @@ class Place:
         if not self.gpus:
             return {}
         return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(self.gpus)}
+
+
+@dataclass(slots=True)
+class Shared:
+    """What the restarters know of one another. `places` are those of all replicas."""
+
+    places: Sequence[Place] = ()
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    any_was_ready: bool = False
+    aborted: bool = False
+    _measuring: dict[tuple[str, ...], asyncio.Lock] = field(default_factory=dict)
+    _given_up: dict[int, Exit] = field(default_factory=dict)
+
+    def start_turn(self, place: Place) -> AbstractAsyncContextManager[None]:
+        """Return the context of a start, from the process until it is ready or has exited.
+
+        Replicas start side by side. Only engines that measure the free memory of the same GPUs
+        take turns: each would count what another takes meanwhile as its own.
+        """
+        if not place.measures_memory:
+            return nullcontext()
+        return self._measuring.setdefault(place.gpus, asyncio.Lock())
+
+    def became_ready(self, number: int) -> None:
+        """Note that replica `number` is ready: it has not given up, whatever failed before."""
+        self.any_was_ready = True
+        self._given_up.pop(number, None)
+
+    def gave_up(self, number: int, result: Exit) -> Exit | None:
+        """Return the exit of the whole run now that replica `number` has given up, if it ends.
+
+        With several GPUs, one that fails does not stop the others: the run ends once every replica
+        has given up and none has been ready since. Until then each is started again, and a start
+        under way is no reason to wait: else two that fail in turn would never end the run.
+        """
+        if len({place.gpus for place in self.places}) <= 1:
+            return result
+        self._given_up[number] = result
+        if len(self._given_up) < len(self.places):
+            return None
+        # Status 2 says that starting again does not help; a single failure of another kind denies
+        # that.
+        first = min(self._given_up.values(), key=lambda each: each.status)
+        others = "the replicas on all other GPUs have failed too"
+        return replace(first, message=f"{first.message}; {others}")

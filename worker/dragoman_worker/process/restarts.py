@@ -10,12 +10,10 @@ from typing import Final
 from dragoman_worker.log import logger
 from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.process.children import ChildProcesses, Replica
-from dragoman_worker.process.crashes import Crashes
 from dragoman_worker.process.exits import EXITS_AFTER_S, HALT_WITHIN_S, Exit
-from dragoman_worker.process.journal import Entry
-from dragoman_worker.process.placement import Place
+from dragoman_worker.process.journal import Crashes, JournalEntry
+from dragoman_worker.process.placement import Place, Shared
 from dragoman_worker.process.probes import ASK_S, ask
-from dragoman_worker.process.shared import Shared
 
 PROBE_EVERY_S: Final = 5.0
 RECOVERED_S: Final = 60.0
@@ -232,7 +230,7 @@ class ReplicaRestarter:
             return False
         return replica.settled.is_set() or time.monotonic() - self._ready_at >= RECOVERED_S
 
-    def _report_crash(self, entry: Entry) -> None:
+    def _report_crash(self, entry: JournalEntry) -> None:
         self._log.error(
             "crashed_while_opening",
             place=entry.name.partition("@")[0],

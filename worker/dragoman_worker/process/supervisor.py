@@ -21,13 +21,12 @@ from dragoman_worker.log import logger, take_dropped
 from dragoman_worker.process import stderr_relay
 from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.process.children import ChildProcesses, Replica
-from dragoman_worker.process.crashes import Crashes
 from dragoman_worker.process.exits import Exit
 from dragoman_worker.process.http import HttpServer, checks_response
-from dragoman_worker.process.placement import Place
+from dragoman_worker.process.journal import Crashes
+from dragoman_worker.process.placement import Place, Shared
 from dragoman_worker.process.probes import PROBE_S, ProbeAnswer, ask_all, ask_for_one
 from dragoman_worker.process.restarts import ReplicaRestarter
-from dragoman_worker.process.shared import Shared
 from dragoman_worker.process.signals import stop_signals
 from dragoman_worker.settings import WorkerSettings
 
@@ -176,7 +175,7 @@ class Supervisor:
     # --- pages ------------------------------------------------------------------------------------
 
     async def _startupz(self, _: web.Request) -> web.StreamResponse:
-        """Answer 200 once any replica has been ready; until then, what each one waits for."""
+        """ProbeAnswer 200 once any replica has been ready; until then, what each one waits for."""
         if self._shared.any_was_ready:
             return checks_response([])
         answers = await ask_all(self._sockets(self._numbers), "/startupz", within_s=PROBE_S)
@@ -184,7 +183,7 @@ class Supervisor:
         return checks_response([] if ready else _failing(answers))
 
     async def _livez(self, _: web.Request) -> web.StreamResponse:
-        """Answer 200 if each ready replica answers; their start limit covers the others."""
+        """ProbeAnswer 200 if each ready replica answers; their start limit covers the others."""
         ready = [number for number in self._numbers if self._has_been_ready(number)]
         answers = await ask_all(self._sockets(ready), "/livez", within_s=PROBE_S)
         return checks_response(_failing(answers))

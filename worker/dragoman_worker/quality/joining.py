@@ -23,7 +23,7 @@ _UNSPACED: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TranslatedPiece:
     """One piece of an item: its source without the blanks around it, and its translation."""
 
     before: str
@@ -32,14 +32,14 @@ class Piece:
     text: str
 
 
-def join(pieces: Iterable[Piece], target_lang: str) -> str:
+def join(pieces: Iterable[TranslatedPiece], target_lang: str) -> str:
     """Join the translations of an item's pieces, in order.
 
     Line breaks stay as they are, and so do the blanks around the whole item. A space between two
     pieces is added or left out where only one of both languages has spaces between sentences.
     """
     parts: list[str] = []
-    left: Piece | None = None
+    left: TranslatedPiece | None = None
     for piece in pieces:
         if left is None:
             parts.append(piece.before)
@@ -52,7 +52,7 @@ def join(pieces: Iterable[Piece], target_lang: str) -> str:
     return "".join(parts)
 
 
-def _between(left: Piece, right: Piece, target_lang: str) -> str:
+def _between(left: TranslatedPiece, right: TranslatedPiece, target_lang: str) -> str:
     blank = left.after + right.before
     if blank.strip(_SPACES):  # a line break, or a tab of a table
         return blank

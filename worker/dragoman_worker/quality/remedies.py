@@ -104,7 +104,7 @@ def join(tried: Try, answers: Sequence[str]) -> tuple[str, tuple[Finding, ...]]:
 
     Tokens that are missing, repeated or unknown are findings, never an exception.
     """
-    parts: list[joining.Piece] = []
+    parts: list[joining.TranslatedPiece] = []
     findings: list[Finding] = []
     remaining = iter(answers)
     for piece in tried.pieces:
@@ -112,7 +112,7 @@ def join(tried: Try, answers: Sequence[str]) -> tuple[str, tuple[Finding, ...]]:
         if not piece.kept:
             text, found = with_originals(next(remaining), piece)
             findings += found
-        parts.append(joining.Piece(piece.before, piece.source, piece.after, text))
+        parts.append(joining.TranslatedPiece(piece.before, piece.source, piece.after, text))
     if tried.rung == PIECES:
         findings.append(Finding("pieces", "warn", "translated in pieces around what must be kept"))
     return _joined(parts, tried), tuple(dict.fromkeys(findings))
@@ -123,7 +123,7 @@ def better(one: Judgement, other: Judgement) -> Judgement:
     return min(one, other, key=_rank)
 
 
-def _joined(parts: Sequence[joining.Piece], tried: Try) -> str:
+def _joined(parts: Sequence[joining.TranslatedPiece], tried: Try) -> str:
     """Return the text of the parts; the blanks around spans stay, those between sentences may not.
 
     Only one of two languages may have blanks between sentences.

@@ -12,7 +12,7 @@ from dragoman_schemas.results import TranslationResult
 from dragoman_worker.engines.echo import EchoEngine
 from dragoman_worker.errors import UnknownProfile
 from dragoman_worker.ports import Prompt
-from dragoman_worker.process.gc_tuning import seldom_collected
+from dragoman_worker.process.event_loop import seldom_collected
 from dragoman_worker.prompts import names, tokens
 from dragoman_worker.prompts.base import Profile, PromptInput
 from dragoman_worker.prompts.chat import CHAT

@@ -17,8 +17,7 @@ from dragoman_worker.flow.permits import Permits
 from dragoman_worker.job.opening import Openings, journaled
 from dragoman_worker.job.outcome import Completed, Outcome, Rejected, Released
 from dragoman_worker.ports import Delivery
-from dragoman_worker.process.crashes import Crashes
-from dragoman_worker.process.journal import JOURNAL_SLOTS, Entry, Slots, Stage
+from dragoman_worker.process.journal import JOURNAL_SLOTS, Crashes, JournalEntry, Slots, Stage
 from dragoman_worker.process.parent_link import ReplicaSlot
 from support.fakes.core import Core, record
 from support.processes.waiting import eventually
@@ -26,7 +25,7 @@ from support.processes.waiting import eventually
 SLOT = 320
 
 
-def slots(count: int, *entries: Entry) -> Slots:
+def slots(count: int, *entries: JournalEntry) -> Slots:
     made = Slots(bytearray(8 + count * SLOT))
     made.replace(entries)
     return made
@@ -36,8 +35,12 @@ def delivery(offset: int = 0) -> Delivery:
     return Delivery("t", 0, offset, 1, None, b"{}", (), 5)
 
 
-def suspect(offset: int = 0, crashes: int = 1, stage: Stage = Stage.READING) -> Entry:
-    return Entry(f"t/0/{offset}@5", stage, crashes)
+def suspect_in_planning(crashes: int) -> JournalEntry:
+    return JournalEntry("dragoman.jobs/0/0@5", Stage.PLANNING, crashes)
+
+
+def suspect(offset: int = 0, crashes: int = 1, stage: Stage = Stage.READING) -> JournalEntry:
+    return JournalEntry(f"t/0/{offset}@5", stage, crashes)
 
 
 @asynccontextmanager
@@ -144,7 +147,7 @@ async def test_one_that_killed_while_it_was_planned_is_read_and_not_planned_agai
 
 
 async def test_the_record_of_a_topic_made_anew_is_another_one() -> None:
-    openings = Openings(slots(4), slots(4, Entry("t/0/7@4", Stage.READING, 9)))
+    openings = Openings(slots(4), slots(4, JournalEntry("t/0/7@4", Stage.READING, 9)))
     async with openings.of(delivery(7)).at(Stage.READING):
         pass
 
@@ -155,7 +158,7 @@ async def test_counts_that_are_being_written_are_read_when_they_are_whole() -> N
     assert set(openings.crashes) == {"t/0/1@5"}
     during: list[set[str]] = []
 
-    def entries() -> Iterator[Entry]:
+    def entries() -> Iterator[JournalEntry]:
         during.append(set(openings.crashes))
         yield suspect(2)
 
@@ -204,7 +207,7 @@ def test_whoever_comes_in_whatever_order_is_opened_and_suspects_alone(
 # --- in the executor ------------------------------------------------------------------------------
 
 
-async def outcome_of(core: Core, value: bytes, *entries: Entry) -> Outcome:
+async def outcome_of(core: Core, value: bytes, *entries: JournalEntry) -> Outcome:
     core.openings = Openings(slots(4), slots(4, *entries))
     _, executor, _ = core.build()
     one = Delivery("dragoman.jobs", 0, 0, 1, None, value, (), 5)
@@ -216,7 +219,7 @@ async def outcome_of(core: Core, value: bytes, *entries: Entry) -> Outcome:
 
 
 async def test_a_record_that_cannot_be_read_alive_is_a_dead_letter_without_an_id() -> None:
-    bad = Entry("dragoman.jobs/0/0@5", Stage.READING, 4)
+    bad = JournalEntry("dragoman.jobs/0/0@5", Stage.READING, 4)
     outcome = await outcome_of(Core(), record(), bad)
     assert isinstance(outcome, Rejected)
     assert outcome.failure.code == "poisoned"
@@ -225,7 +228,9 @@ async def test_a_record_that_cannot_be_read_alive_is_a_dead_letter_without_an_id
 
 async def test_a_record_that_cannot_be_planned_alive_fails_under_its_id() -> None:
     core = Core()
-    outcome = await outcome_of(core, record(), Entry("dragoman.jobs/0/0@5", Stage.PLANNING, 4))
+    outcome = await outcome_of(
+        core, record(), JournalEntry("dragoman.jobs/0/0@5", Stage.PLANNING, 4)
+    )
     assert isinstance(outcome, Rejected)
     assert (outcome.failure.code, outcome.job_id) == ("poisoned", "a1")
     assert outcome.result is not None
@@ -235,7 +240,9 @@ async def test_a_record_that_cannot_be_planned_alive_fails_under_its_id() -> Non
 
 async def test_a_suspect_that_opens_well_is_run_like_any_other() -> None:
     core = Core()
-    outcome = await outcome_of(core, record(), Entry("dragoman.jobs/0/0@5", Stage.PLANNING, 3))
+    outcome = await outcome_of(
+        core, record(), JournalEntry("dragoman.jobs/0/0@5", Stage.PLANNING, 3)
+    )
     assert isinstance(outcome, Completed)
 
 
@@ -243,7 +250,7 @@ async def test_a_suspect_is_opened_with_nobody_in_the_engine() -> None:
     """Their claims would be left behind, and four such crashes would make them poisoned."""
     core = Core()
     held = core.engine.hold("in the engine")
-    core.openings = Openings(slots(4), slots(4, Entry("dragoman.jobs/0/1@5", Stage.READING)))
+    core.openings = Openings(slots(4), slots(4, JournalEntry("dragoman.jobs/0/1@5", Stage.READING)))
     _, executor, _ = core.build()
     values = [record("a1", "in the engine"), record("a2", "odd")]
     records = [Delivery("dragoman.jobs", 0, n, 1, None, v, (), 5) for n, v in enumerate(values)]
@@ -267,7 +274,7 @@ async def test_a_suspect_is_opened_with_nobody_in_the_engine() -> None:
 async def test_a_suspect_is_opened_once_every_claim_is_settled() -> None:
     """A job that has left the engine keeps its claim until its end is written."""
     core = Core()
-    core.openings = Openings(slots(4), slots(4, Entry("dragoman.jobs/0/1@5", Stage.READING)))
+    core.openings = Openings(slots(4), slots(4, JournalEntry("dragoman.jobs/0/1@5", Stage.READING)))
     _, executor, _ = core.build()
     values = [record("a1"), record("a2")]
     records = [Delivery("dragoman.jobs", 0, n, 1, None, v, (), 5) for n, v in enumerate(values)]
@@ -293,7 +300,7 @@ async def test_a_job_that_runs_goes_on_while_a_suspect_waits_for_its_end(text: A
     held = asyncio.Event()
     core.engine.script("one", held)
     core.engine.script("asked again", held, TransientEngineError("not now"))
-    core.openings = Openings(slots(4), slots(4, Entry("dragoman.jobs/0/1@5", Stage.READING)))
+    core.openings = Openings(slots(4), slots(4, JournalEntry("dragoman.jobs/0/1@5", Stage.READING)))
     _, _, worker = core.build()
     values = [record("a1", text), record("a2"), record("a3")]
     records = [Delivery("dragoman.jobs", 0, n, 1, None, v, (), 5) for n, v in enumerate(values)]
@@ -311,7 +318,7 @@ async def test_a_job_that_runs_goes_on_while_a_suspect_waits_for_its_end(text: A
 async def test_a_suspect_does_not_wait_for_claims_that_came_after_its_turn() -> None:
     """Jobs that need no permit may come without end."""
     core = Core()
-    core.openings = Openings(slots(4), slots(4, Entry("dragoman.jobs/0/2@5", Stage.READING)))
+    core.openings = Openings(slots(4), slots(4, JournalEntry("dragoman.jobs/0/2@5", Stage.READING)))
     _, executor, _ = core.build()
     values = [record("a1"), record("a2", " "), record("a3")]
     records = [Delivery("dragoman.jobs", 0, n, 1, None, v, (), 5) for n, v in enumerate(values)]
@@ -335,7 +342,7 @@ async def test_a_suspect_does_not_wait_for_claims_that_came_after_its_turn() -> 
 async def test_a_suspect_that_waits_when_the_worker_drains_is_released() -> None:
     core = Core()
     core.permits.drain()
-    outcome = await outcome_of(core, record(), Entry("dragoman.jobs/0/0@5", Stage.READING))
+    outcome = await outcome_of(core, record(), JournalEntry("dragoman.jobs/0/0@5", Stage.READING))
     assert isinstance(outcome, Released)
 
 

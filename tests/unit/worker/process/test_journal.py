@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_worker.process.crashes import Crashes
 from dragoman_worker.process.journal import (
     TABLE_SLOTS,
-    Entry,
+    Crashes,
+    JournalEntry,
     Slots,
     Stage,
     journal_file,
@@ -61,16 +61,16 @@ def test_a_kill_at_any_store_leaves_the_records_from_before_or_after_that_step(
     operations: list[Any], stores: int
 ) -> None:
     memory = Memory(SIZE)
-    slots, open_now = Slots(memory), dict[int, Entry]()
+    slots, open_now = Slots(memory), dict[int, JournalEntry]()
     memory.stores = stores
     for slot, opened in operations:
         before = dict(open_now)
         open_now.pop(slot, None)
         emptied = dict(open_now)
         if opened is not None:
-            open_now[slot] = Entry(*opened)
+            open_now[slot] = JournalEntry(*opened)
         try:
-            slots.clear(slot) if opened is None else slots.put(slot, Entry(*opened))
+            slots.clear(slot) if opened is None else slots.put(slot, JournalEntry(*opened))
         except Killed:
             allowed = [list(each.values()) for each in (before, emptied, open_now)]
             assert sorted(slots.entries()) in [sorted(each) for each in allowed]
@@ -79,7 +79,10 @@ def test_a_kill_at_any_store_leaves_the_records_from_before_or_after_that_step(
 
 
 def test_a_kill_while_a_slot_is_overwritten_leaves_one_record_or_none() -> None:
-    before, after = Entry("topic/0/7@1", Stage.READING), Entry("another/3/123@22", Stage.PLANNING)
+    before, after = (
+        JournalEntry("topic/0/7@1", Stage.READING),
+        JournalEntry("another/3/123@22", Stage.PLANNING),
+    )
     stores = 0
     while True:
         memory = Memory(SIZE)
@@ -108,23 +111,23 @@ def test_any_bytes_can_be_read(damage: bytes) -> None:
 def test_a_damaged_slot_hides_no_other(damage: bytes) -> None:
     memory = bytearray(SIZE)
     slots = Slots(memory)
-    slots.put(2, Entry("whole", Stage.READING))
+    slots.put(2, JournalEntry("whole", Stage.READING))
     memory[8 : 8 + 1 + len(damage)] = b"\x01" + damage  # a slot that counts, with random content
-    assert slots.entries()[-1] == Entry("whole", Stage.READING)
+    assert slots.entries()[-1] == JournalEntry("whole", Stage.READING)
 
 
 @given(name=st.text(max_size=1_000))
 def test_a_name_of_any_length_has_a_slot_of_its_own(name: str) -> None:
     memory = bytearray(SIZE)
-    Slots(memory).put(1, Entry(name or "x", Stage.READING))
+    Slots(memory).put(1, JournalEntry(name or "x", Stage.READING))
     assert len(Slots(memory).entries()) == 1
     assert not any(memory[8 + 2 * 320 :])
 
 
 def test_the_longest_place_is_kept_in_full(tmp_path: Path) -> None:
     name = f"{'t' * 249}/{2**31 - 1}/{2**63 - 1}@{-(2**63)}"
-    Slots.create(tmp_path / "j", SLOTS).put(2, Entry(name, Stage.PLANNING, 3))
-    assert Slots.open(tmp_path / "j").entries() == [Entry(name, Stage.PLANNING, 3)]
+    Slots.create(tmp_path / "j", SLOTS).put(2, JournalEntry(name, Stage.PLANNING, 3))
+    assert Slots.open(tmp_path / "j").entries() == [JournalEntry(name, Stage.PLANNING, 3)]
 
 
 # --- the supervisor's counts ----------------------------------------------------------------------
@@ -133,7 +136,7 @@ def test_the_longest_place_is_kept_in_full(tmp_path: Path) -> None:
 def died_opening(folder: Path, number: int, *names: str, stage: Stage = Stage.READING) -> None:
     journal = Slots.create(journal_file(folder, number), 64)
     for slot, name in enumerate(names):
-        journal.put(slot, Entry(name, stage))
+        journal.put(slot, JournalEntry(name, stage))
 
 
 def published(folder: Path) -> dict[str, int]:
@@ -142,14 +145,14 @@ def published(folder: Path) -> dict[str, int]:
 
 
 def test_each_crash_is_counted_once_and_published_to_all_replicas(tmp_path: Path) -> None:
-    crashes, seen = Crashes(tmp_path), list[Entry]()
+    crashes, seen = Crashes(tmp_path), list[JournalEntry]()
     died_opening(tmp_path, 0, "a", "b")
     crashes.replica_exited(0, seen.append)
     crashes.replica_exited(0, seen.append)  # it died again before it had a journal
     died_opening(tmp_path, 7, "a", stage=Stage.PLANNING)
     crashes.replica_exited(7, seen.append)
     assert published(tmp_path) == {"a": 2, "b": 1}
-    assert seen[-1] == Entry("a", Stage.PLANNING, 2)
+    assert seen[-1] == JournalEntry("a", Stage.PLANNING, 2)
     crashes.forget("b")
     crashes.forget("unknown")
     assert published(tmp_path) == {"a": 2}

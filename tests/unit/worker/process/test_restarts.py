@@ -15,12 +15,11 @@ import pytest
 from dragoman_worker.process import restarts
 from dragoman_worker.process.backoff import Backoff
 from dragoman_worker.process.children import Replica
-from dragoman_worker.process.crashes import Crashes
 from dragoman_worker.process.exits import EXITS_AFTER_S, HALT_WITHIN_S, Exit
-from dragoman_worker.process.placement import Place
+from dragoman_worker.process.journal import Crashes
+from dragoman_worker.process.placement import Place, Shared
 from dragoman_worker.process.probes import ProbeAnswer
 from dragoman_worker.process.restarts import ReplicaRestarter
-from dragoman_worker.process.shared import Shared
 
 
 async def test_a_clock_that_jumps_between_two_probes_counts_as_one_unanswered_probe(

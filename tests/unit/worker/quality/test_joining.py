@@ -6,11 +6,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dragoman_worker.quality.joining import Piece, join
+from dragoman_worker.quality.joining import TranslatedPiece, join
 
 
 def joined(target_lang: str, *pieces: tuple[str, str, str, str]) -> str:
-    return join([Piece(*piece) for piece in pieces], target_lang)
+    return join([TranslatedPiece(*piece) for piece in pieces], target_lang)
 
 
 @pytest.mark.parametrize(

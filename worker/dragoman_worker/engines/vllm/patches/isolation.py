@@ -35,7 +35,7 @@ from dragoman_worker.engines.vllm.patches.table import (
     ChosenPatches,
 )
 from dragoman_worker.engines.vllm.patches.whole_outputs import sending_whole
-from dragoman_worker.process.gc_tuning import YOUNG
+from dragoman_worker.process.event_loop import YOUNG
 
 REPORT_VARIABLE: Final = "DRAGOMAN_ENGINE_REPORT"
 PATCHES_VARIABLE: Final = "DRAGOMAN_ENGINE_PATCHES"

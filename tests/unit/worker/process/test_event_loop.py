@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from dragoman_worker.process.gc_tuning import YOUNG, seldom_collected
+from dragoman_worker.process.event_loop import YOUNG, seldom_collected
 
 
 def test_existing_objects_are_frozen_inside_the_context_and_unfrozen_afterwards() -> None:
