@@ -39,12 +39,9 @@ Output = int | IO[bytes] | None
 _LENGTH: Final = struct.Struct(">I")
 _REAP_S: Final = 5.0
 """Seconds until a killed process is left to the kernel: normally it is gone in milliseconds."""
-_REAP_BLOCKING_S: Final = 1.0
 _LOOK_S: Final = 0.005
 _LONGEST_LOOK_S: Final = 0.1
 _WATCH_S: Final = 0.5
-_PR_SET_PDEATHSIG: Final = 1
-_PR_SET_CHILD_SUBREAPER: Final = 36
 
 
 class MessageTooLong(ValueError):
@@ -108,15 +105,16 @@ class Channel:
 class AsyncChannel(asyncio.Protocol):
     """One end of a channel on an event loop. Messages wait for `receive`, or go to a function."""
 
+    _transport: asyncio.Transport
+
     def __init__(self) -> None:
         self._frames = Frames()
         self._waiting: deque[bytes] = deque()
-        self._handler: Callable[[bytes], None] | None = None
+        self._handler: Callable[[bytes], None] = self._waiting.append
         self._news = asyncio.Event()
         self._may_write = asyncio.Event()
         self._may_write.set()
         self._end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._transport: asyncio.Transport | None = None
 
     @classmethod
     async def over(cls, connection: socket.socket) -> Self:
@@ -132,9 +130,8 @@ class AsyncChannel(asyncio.Protocol):
 
     def send(self, message: bytes) -> None:
         """Write a message, unless the channel is closed. Raises MessageTooLong."""
-        frame = framed(message)
-        if self._transport is not None and not self.closed:
-            self._transport.write(frame)
+        if not self.closed:
+            self._transport.write(framed(message))
 
     async def drain(self) -> None:
         """Return when few messages wait to be read at the other end, or the channel is closed."""
@@ -148,7 +145,7 @@ class AsyncChannel(asyncio.Protocol):
             self._news.clear()
             await self._news.wait()
         message = self._waiting.popleft()
-        if not self._waiting and self._transport is not None and not self.closed:
+        if not self._waiting and not self.closed:
             self._transport.resume_reading()
         return message
 
@@ -162,8 +159,7 @@ class AsyncChannel(asyncio.Protocol):
 
     def close(self) -> None:
         """Close the channel once everything is written."""
-        if self._transport is not None:
-            self._transport.close()
+        self._transport.close()
 
     def abort(self, reason: str) -> None:
         """Close the channel at once."""
@@ -171,8 +167,7 @@ class AsyncChannel(asyncio.Protocol):
             self._end.set_result(reason)
             self._may_write.set()
             self._news.set()
-        if self._transport is not None:
-            self._transport.abort()
+        self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -184,11 +179,9 @@ class AsyncChannel(asyncio.Protocol):
             self.abort(f"sent {error}")
             return
         for message in messages:
-            if self._handler is None:
-                self._waiting.append(message)
-            elif not self.closed:
+            if not self.closed:
                 self._handler(message)
-        if self._waiting and self._transport is not None:
+        if self._waiting:
             self._transport.pause_reading()
             self._news.set()
 
@@ -253,6 +246,7 @@ class ChildProcess:
     ) -> None:
         self._process = process
         self._own_session = own_session
+        self._killed = False
         self.pid = process.pid
         self.channel = channel
 
@@ -292,10 +286,7 @@ class ChildProcess:
 
         Return its exit status; None if the kernel does not release it. Idempotent.
         """
-        if within_s:
-            self.channel.close()
-        else:
-            self.channel.abort("was ended")
+        self.channel.close()
         try:
             await self._exited(within_s)
             self.kill()
@@ -303,11 +294,14 @@ class ChildProcess:
         except asyncio.CancelledError:
             self.kill()
             with suppress(subprocess.TimeoutExpired):
-                self._process.wait(_REAP_BLOCKING_S)
+                self._process.wait(_REAP_S)
             raise
 
     def kill(self) -> None:
-        """Kill the process, and everything in its session if it has one of its own."""
+        """Kill the process, and everything in its session if it has one of its own. Idempotent."""
+        if self._killed:  # another process may have its number by now
+            return
+        self._killed = True
         with suppress(ProcessLookupError, PermissionError):  # gone; macOS: only zombies are left
             if self._own_session:
                 os.killpg(self.pid, signal.SIGKILL)
@@ -323,7 +317,7 @@ class ChildProcess:
 
 def adopt_orphans() -> bool:
     """Become the parent of all orphaned descendants; return whether it worked (Linux only)."""
-    return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    return _prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
 
 
 def connected(descriptor: int, *, ignored: Iterable[signal.Signals] = ()) -> socket.socket:
@@ -346,7 +340,7 @@ def die_with_parent(connection: socket.socket) -> None:
     The kernel does it on Linux, elsewhere a thread within half a second.
     """
     parent = os.getppid()
-    if not _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL):
+    if not _prctl(1, signal.SIGKILL):  # PR_SET_PDEATHSIG
         watch = threading.Thread(target=_watch, args=(parent,), name="parent-watch", daemon=True)
         watch.start()
     hung_up = select.poll()
