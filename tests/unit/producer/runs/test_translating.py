@@ -389,6 +389,18 @@ async def test_signals_for_the_terminals_process_group_do_not_reach_the_children
     await children.close()
 
 
+async def test_a_file_that_is_called_like_a_module_is_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "hashlib.py").write_text("raise SystemExit(7)")
+    (tmp_path / "a.lines").write_text("Text.\n")
+    monkeypatch.chdir(tmp_path)
+    asked = {"path": "a.lines", "format": "lines", "options": options_fields(Options("de"))}
+    children = Children(1)
+    assert (await children.read(asked, lambda _: None))["segments"] == 1
+    await children.close()
+
+
 async def test_reading_that_is_cancelled_in_the_middle_of_an_answer_ends(tmp_path: Path) -> None:
     path = tmp_path / "a.lines"
     path.write_text("\n".join("x" * 5_000 for _ in range(2_000)))
