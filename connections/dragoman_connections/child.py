@@ -5,9 +5,8 @@ child says what it does with them in `connected`. A message is any bytes after t
 they hold is the programs' own matter. A child is killed when its parent dies, on Linux by the
 kernel; a parent reaps its children in `ChildProcess.end`.
 
-Standard library only: replicas and the supervisor import this before anything slow. Two channels
-are made elsewhere: the worker's fork server passes descriptors, so it needs a socket that keeps
-messages apart, and vLLM's engine gets what multiprocessing writes.
+Standard library only: replicas and the supervisor import this before anything slow. The worker's
+fork server writes other messages: it passes descriptors, so its socket keeps messages apart.
 """
 
 from __future__ import annotations

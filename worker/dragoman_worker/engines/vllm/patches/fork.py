@@ -19,7 +19,6 @@ import os
 import pickle
 import re
 import socket
-import struct
 import sys
 import threading
 import time
@@ -30,6 +29,7 @@ from multiprocessing.context import SpawnContext, SpawnProcess, set_spawning_pop
 from multiprocessing.process import BaseProcess
 from typing import Any, Final, NoReturn
 
+from dragoman_connections.child import Channel, framed
 from dragoman_worker.engines.gpu import Gpus
 from dragoman_worker.engines.vllm import arguments
 from dragoman_worker.engines.vllm.profiles import check_adapters
@@ -63,7 +63,6 @@ _CONTEXT: Final = "get_mp_context"
 _METHOD: Final = "VLLM_WORKER_MULTIPROC_METHOD"
 _COUNT: Final = "OMP_NUM_THREADS"
 _PLACES: Final = ("OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
-_LENGTH: Final = struct.Struct("!Q")
 
 
 # --- imports of the fork server ------------------------------------------------------------------
@@ -264,8 +263,7 @@ class _Popen(popen_fork.Popen):
         finally:
             set_spawning_popen(None)
         connection = self._standby.connection
-        connection.sendall(_LENGTH.pack(data.getbuffer().nbytes))
-        connection.sendall(data.getbuffer())
+        connection.sendall(framed(data.getvalue()))
         self.pid = self._standby.pid
         self.sentinel = connection.fileno()
 
@@ -275,12 +273,10 @@ def _wait(connection: socket.socket) -> NoReturn:
     os.setsid()
     code = 1
     try:
-        with connection.makefile("rb") as received:
-            head = received.read(_LENGTH.size)
-            if len(head) < _LENGTH.size:
-                os._exit(0)
-            (length,) = _LENGTH.unpack(head)
-            data = io.BytesIO(received.read(length))
+        message = Channel(connection).receive()
+        if message is None:
+            os._exit(0)
+        data = io.BytesIO(message)
         before = dict(os.environ)
         os.environ.clear()
         os.environ.update(pickle.load(data))  # noqa: S301  from the replica that forked this one
