@@ -214,10 +214,15 @@ def _before(reply: _Reply) -> Defect | None:
     if mark in ":：":
         return _introduction(reply, lead, answer[end.end() :].lstrip())
     if mark == "\n":
-        found = reply.added_lines > 0 and bool(reply.more(lead))
+        found = reply.added_lines > 0 and _ends(reply, lead) and bool(reply.more(lead))
     else:
         found = _agrees(reply, lead, mark)
     return Defect("The answer begins with an introduction.") if found else None
+
+
+def _ends(reply: _Reply, lead: str) -> bool:
+    """Return whether the first line ends there; otherwise it may be prose that was wrapped."""
+    return lead.endswith(_LINE_ENDS) or ("\n" not in reply.source and len(lead) <= _SHORT_LEAD)
 
 
 def _has_heading(reply: _Reply) -> bool:

@@ -106,6 +106,16 @@ def test_a_lead_that_says_nothing_of_the_source_stands_before_a_whole_translatio
     ("source", "answer", "target"),
     [
         (SOURCE, GERMAN, "de"),
+        (  # wrapped otherwise
+            "This part of the site asks us to verify that\nyou are who you claim to be.",
+            "ส่วนนี้ของไซต์ต้องการให้เราตรวจสอบคุณ\nยืนยันความเป็นเจ้าของ\nของคุณ",
+            "th",
+        ),
+        (
+            "Exit status is 0 if the text is neither null nor 0, 1 if it is null\nor 0.",
+            "Der Status ist 0, wenn der Text weder null noch 0 ist,\nund 1, wenn null\noder 0.",
+            "de",
+        ),
         ("Sorry, I can't help with the text.", "Tut mir leid, da kann ich nicht helfen.", "de"),
         ("Let me know if you need more!", "Sag Bescheid, wenn du noch etwas brauchst!", "de"),
         ("The locale cannot be deleted.", "La langue ne peut pas être supprimée.", "fr"),
