@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NoReturn
 
-from dragoman_documents.catalogs.properties.entries import PropertiesEntry, units, with_pairs
+from dragoman_documents.catalogs.properties.lines import PropertiesEntry, units, with_pairs
 from dragoman_documents.codec import DocumentError
 from dragoman_documents.encodings import Decoded, decoded
 from dragoman_documents.spelling import Spelling, escapes

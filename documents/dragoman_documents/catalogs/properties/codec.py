@@ -9,7 +9,7 @@ from typing import Final
 from dragoman_documents.catalogs.apple import strings as strings_lines
 from dragoman_documents.catalogs.properties import lines as properties_lines
 from dragoman_documents.catalogs.properties.choices import NO_CHOICE, JavaChoice, choice, has_choice
-from dragoman_documents.catalogs.properties.entries import PropertiesEntry
+from dragoman_documents.catalogs.properties.lines import PropertiesEntry
 from dragoman_documents.codec import (
     Codec,
     Extraction,

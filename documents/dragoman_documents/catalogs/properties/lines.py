@@ -1,12 +1,12 @@
-"""The entries of a .properties file, as java.util.Properties reads them."""
+"""The entries of a .properties file, as java.util.Properties reads them, and its escapes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
-from dragoman_documents.catalogs.properties.entries import PropertiesEntry, units, with_pairs
 from dragoman_documents.codec import DocumentError
 from dragoman_documents.encodings import Decoded, decoded
 from dragoman_documents.spelling import Spelling, escapes
@@ -31,6 +31,17 @@ _SPELLED: Final = str.maketrans(
     | {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"}
 )
 _ARGUMENT: Final = re.compile(r"\{[0-9]{1,3}[,}]")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class PropertiesEntry:
+    """A key, its value decoded, and the range in which the value is spelled."""
+
+    key: str
+    value: str
+    start: int
+    end: int
 
 
 def read(data: bytes) -> Decoded:
@@ -102,3 +113,17 @@ def is_message_format(value: str) -> bool:
     It has an argument, and no single apostrophe, with which MessageFormat would begin a quote.
     """
     return _ARGUMENT.search(value) is not None and "'" not in value.replace("''", "")
+
+
+def units(character: str) -> list[int]:
+    """Return the UTF-16 units of a character: two beyond U+FFFF."""
+    data = character.encode("utf-16-be", "surrogatepass")
+    return [int.from_bytes(data[place : place + 2], "big") for place in range(0, len(data), 2)]
+
+
+def with_pairs(text: str) -> str:
+    """Return a text whose pairs of surrogates are the characters they stand for."""
+    if not _SURROGATE.search(text):
+        return text
+    data = text.encode("utf-16-be", "surrogatepass")
+    return data.decode("utf-16-be", "surrogatepass")

@@ -179,12 +179,13 @@ class _Splicing:
     def _verified(self, part: WrittenUnit, content: str) -> tuple[MarkdownSlot, str, bytes] | None:
         """Return a unit as it is written; None if it has other constructs than its source."""
         source, slot = self.layout.source, part.slot
-        if slot.unit is None or not _delimits(slot.unit, source, content):
+        unit = slot.unit
+        if unit is None or not (unit.outermost or _delimits(unit, source, content)):
             return None
         written = whole(slot, content, source).encode()
         if self._keeps_constructs(part):
             return slot, content, written
-        raw, before = source[slot.start : slot.end], _before(slot.unit)
+        raw, before = source[slot.start : slot.end], _before(unit)
         same = self._has_the_same(before + raw, before + written)
         return (slot, content, written) if same else None
 
@@ -248,13 +249,13 @@ def _before(unit: MarkdownUnit) -> bytes:
 
 
 def _delimits(unit: MarkdownUnit, source: bytes, content: str) -> bool:
-    """Return whether emphasis around a unit stays emphasis around its translation.
+    """Return whether emphasis around an inner unit stays emphasis around its translation.
 
     A translation may begin or end with punctuation where its source does not. In CommonMark the run
     beside it then delimits nothing beside a word, as in `1**T**`. Between two marks of punctuation
     it could both open and close, and pairs with no run of another length, as in `<*T**`.
     """
-    closing = None if unit.outermost else _RUN.match(source, unit.end)
+    closing = _RUN.match(source, unit.end)
     if closing is None:
         return True
     start, end = unit.start, closing.end()

@@ -77,6 +77,8 @@ class MarkdownWriter:
 
     def contents(self, parts: Sequence[WrittenUnit]) -> dict[int, str]:
         """Return what is written for each translation of one block, by its segment's number."""
+        if len(parts) == 1 and isinstance(parts[0].spelled, SpelledOnce):
+            return {parts[0].number: parts[0].spelled.text}
         plainest = {part.number: part.spelled.plainest() for part in parts}
         if all(part.spelled.is_plain for part in parts):
             return plainest
