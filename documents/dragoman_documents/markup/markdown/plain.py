@@ -13,6 +13,7 @@ from dragoman_documents.markup.markdown.spelled import (
     MARK,
     ShortLinks,
     between_marks,
+    ends_of,
     joined,
     unmarked,
 )
@@ -158,10 +159,11 @@ def _rendered(text: str, codes: Sequence[InlineCode], links: ShortLinks) -> list
     if len(tags) != len(raws) or raws.keys() != set(tags) or not _nest(tags):
         return None
     parts[1::2] = [raws[tag] for tag in tags]
+    end = ends_of(links)
     for at, tag in enumerate(tags) if links else ():
-        if tag[0] == "/" and (ends := links.get(raws[tag])) is not None:
+        if tag[0] == "/" and raws[tag] in links:
             inside = "".join(parts[2 * tags.index(tag[1:]) + 2 : 2 * at + 1])
-            parts[2 * at + 1] = ends.get(inside, raws[tag])
+            parts[2 * at + 1] = end(raws[tag], inside)
     for index in range(2, len(parts) - 1, 2):
         if not parts[index] and glued(parts[index - 1], parts[index + 1]):
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from dragoman_documents.codec import InlineCode
@@ -166,12 +166,10 @@ class Spelled:
         """Return the whole; a link by its own text gets its label only if its text changed."""
         if not self._unit.short_links:
             return "".join(raws)
+        end = ends_of(self._unit.short_links)
         for index, part in enumerate(self._parts):
-            if part.kind == "close" and part.raw in self._unit.short_links:
-                inside = "".join(raws[part.pair + 1 : index])
-                closing = self._unit.short_links[part.raw].get(inside)
-                if closing is not None:
-                    raws[index] = closing
+            if part.kind == "close":
+                raws[index] = end(raws[index], "".join(raws[part.pair + 1 : index]))
         return "".join(raws)
 
 
@@ -193,9 +191,20 @@ def _kept(text: str, unit: SourceUnit, *, mdx: bool) -> list[Kept]:
 _NOTHING: Final[frozenset[tuple[int, int]]] = frozenset()
 
 
-ShortLinks = Mapping[str, Mapping[str, str]]
+ShortLinks = Mapping[str, Mapping[str, Sequence[str]]]
 """Links whose text is their label: per end that a translation needs, such as `][label]`, the
-source's text and how the link ended there: `]` or `][]`."""
+source's text and how each such link ended there: `]`, `][]`, or in full."""
+
+
+def ends_of(links: ShortLinks) -> Callable[[str, str], str]:
+    """Return what ends the next link of an end and a text: as the source's, if it is there."""
+    rest = {end: {text: iter(raws) for text, raws in found.items()} for end, found in links.items()}
+
+    def end(closing: str, inside: str) -> str:
+        found = rest.get(closing, {}).get(inside)
+        return closing if found is None else next(found, closing)
+
+    return end
 
 
 class SourceUnit(NamedTuple):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Final
 
 from dragoman_documents.markup.markdown.escaping import Context
 from dragoman_documents.markup.markdown.events import MarkdownToken
+from dragoman_documents.markup.markdown.spelled import ShortLinks
 from dragoman_documents.markup.markdown.units import MarkdownUnit
 from dragoman_documents.spelling import Spelling
 
 _NO_TEXT: Final = re.compile(r"[<{]")
-_NO_LINKS: Final[Mapping[str, Mapping[str, str]]] = {}
+_NO_LINKS: Final[ShortLinks] = {}
 AS_IT_IS: Final = Spelling(())
 
 
@@ -109,20 +110,21 @@ def _spelled_pieces(unit: MarkdownUnit, source: bytes) -> Iterator[tuple[str, st
         before = token.end
 
 
-def short_links(unit: MarkdownUnit, source: bytes) -> Mapping[str, Mapping[str, str]]:
+def short_links(unit: MarkdownUnit, source: bytes) -> ShortLinks:
     """Return the links of a unit whose text is their label."""
     if not any(token.kind == "close" and token.text for token in unit.tokens):
         return _NO_LINKS
-    found: dict[str, dict[str, str]] = {}
+    found: dict[str, dict[str, list[str]]] = {}
     opened: list[MarkdownToken] = []
     for token in unit.tokens:
         if token.kind == "open":
             opened.append(token)
         elif token.kind == "close":
             opening = opened.pop()
-            if token.text:
+            raw = source[token.start : token.end].decode()
+            if token.text or raw.startswith("]["):
                 inside = source[opening.end : token.start].decode()
-                found.setdefault(token.text, {})[inside] = source[token.start : token.end].decode()
+                found.setdefault(token.text or raw, {}).setdefault(inside, []).append(raw)
     return found
 
 

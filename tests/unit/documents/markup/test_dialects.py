@@ -642,3 +642,17 @@ def test_an_angle_of_mdx_stays_as_it_is_spelled_where_it_is_text(page: str, expe
 
     assert mdx.splice(data, found, own, ENGLISH) == data
     assert mdx.splice(data, found, [f"Zz {own[0]} <b"], ENGLISH) == expected.encode()
+
+
+def test_links_of_one_text_and_label_end_each_as_in_the_source() -> None:
+    markdown, data = (
+        registry.codec("markdown"),
+        b"See [ref][ref], [ref] and [ref][].\n\n[ref]: /u\n",
+    )
+    found = markdown.extract(data, ENGLISH)
+    own = [each.text for each in found.segments]
+
+    assert markdown.splice(data, found, own, ENGLISH) == data
+    assert markdown.splice(data, found, [f"Zz {own[0]}"], ENGLISH) == data.replace(
+        b"See", b"Zz See"
+    )
