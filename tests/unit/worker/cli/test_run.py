@@ -22,9 +22,6 @@ class FakeLink:
     def __init__(self) -> None:
         self.reports: list[tuple[str, str]] = []
 
-    def hold(self) -> None:
-        pass
-
     def failed(self, kind: str, message: str) -> None:
         self.reports.append((kind, message))
 
@@ -45,7 +42,7 @@ def test_a_refused_start_exits_with_2_and_reports_its_kind(
     def work(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(ParentLink, "adopt", lambda _: link)
+    monkeypatch.setattr(ParentLink, "hold", lambda _: link)
     monkeypatch.setattr(run, "read_settings", lambda *_: None)
     monkeypatch.setattr(run, "_work", work)
     with pytest.raises(SystemExit) as exited:
