@@ -4,12 +4,12 @@ usage: planning.py [--tokenizers DIR ...] [--rounds 5] [--items 1,8,64] [--rate 
 
 Jobs of 1, 8 and 64 items of 20 to 400 tokens each, planned as the worker does: profile, chat
 template, tokenising, budgets. No GPU and no vLLM. `loop` plans on the event loop; `thread` does
-each item in a thread, as the worker does with a tokenizer; `batches` does there at once what has
-arrived since its last batch. With --rate, jobs arrive evenly at so many items per second; 0 is a
-burst. With --busy, other work keeps the loop busy for that share of the time, 3 ms at a time, as
-the front end of vLLM does; its CPU is not counted. The ways take turns. CPU and wall time are in
-microseconds per item, the smallest of the rounds. A stall is CPU time of the loop's thread between
-two of its rounds, so that a busy machine adds none.
+each item in its thread by the gate, as the worker does with a tokenizer; `batches` does there at
+once what has arrived since its last batch. With --rate, jobs arrive evenly at so many items per
+second; 0 is a burst. With --busy, other work keeps the loop busy for that share of the time, 3 ms
+at a time, as the front end of vLLM does; its CPU is not counted. The ways take turns. CPU and wall
+time are in microseconds per item, the smallest of the rounds. A stall is CPU time of the loop's
+thread between two of its rounds, so that a busy machine adds none.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from job_mix import source
 from transformers import AutoTokenizer
 
 from dragoman_schemas.jobs import TranslationJob
+from dragoman_worker.flow.planning import Planning
 from dragoman_worker.job.plan import Plan
 from dragoman_worker.job.planner import Planner
 from dragoman_worker.ports import EngineLimits, Prompt
@@ -92,14 +94,16 @@ class Batches:
 
 
 def ways(planner: Planner) -> dict[str, Callable[[Plan], Awaitable[None]]]:
-    thread = ThreadPoolExecutor(1)
+    gate = Planning(10**9, tokenises=True)
 
     async def on_the_loop(plan: Plan) -> None:
         planner.step(plan)
         await asyncio.sleep(0)
 
     async def in_the_thread(plan: Plan) -> None:
-        await asyncio.get_running_loop().run_in_executor(thread, planner.step, plan)
+        size = planner.size(plan)
+        async with gate.turn(size, plan) as turn:
+            await turn.plan(size, partial(planner.step, plan))
 
     return {"loop": on_the_loop, "thread": in_the_thread, "batches": Batches(planner).step}
 
