@@ -65,7 +65,7 @@ def _without_layout(text: str) -> str:
 
 
 def _source_repeats(source: str, found: Loop) -> bool:
-    repeated = longest_loop(source, _LEAST_IN_SOURCE)
+    repeated = longest_loop(source.replace("…", "." * _LEAST_IN_SOURCE), _LEAST_IN_SOURCE)
     return repeated is not None and found.length <= _MORE_THAN_SOURCE * repeated.length
 
 

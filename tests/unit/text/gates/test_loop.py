@@ -36,6 +36,7 @@ def test_an_answer_that_repeats_itself_is_a_loop(answer: str) -> None:
         ("| --- | --- |\n" * 12, "| --- | --- |\n" * 12),
         ("Ha " * 10, "哈" * 10),
         ("." * 40, "." * 60),
+        ("お前はもう死んだ筈だが……。", "你现在应该已经死了........"),
         ("Row row row row your boat", "Rudere rudere rudere rudere dein Boot"),
         ("bye bye bye bye bye", "Tschüss, tschüss, tschüss, tschüss, tschüss"),
         (PROSE, "Die Sitzung beginnt um neun im großen Saal im zweiten Stock des Gebäudes."),
