@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from dragoman_connections.settings import DragomanSettings, KafkaSettings
+from dragoman_producer.runs.report import RunReport
 from dragoman_producer.runs.running import PATIENCE_S
 from dragoman_worker.backoff import LONGEST_S, backoff, pause_s
 from dragoman_worker.settings import WorkerSettings
@@ -17,6 +19,16 @@ PAGE = Path(__file__).parents[3] / "docs/explanation/recovery.md"
 FIRST_S = min(pause_s(backoff(), 1) for _ in range(1_000))
 CLIENT_S = DragomanSettings().connect_timeout_s
 WORKER_S = WorkerSettings.model_fields["connect_timeout_s"].default
+
+
+def exit_status(**documents: int) -> int:
+    """Return the exit status of a run with these numbers of documents by status."""
+    report = object.__new__(RunReport)
+    stored = SimpleNamespace(
+        statuses=lambda: documents, count_outputs=lambda _: 0, count_refused=lambda: 0
+    )
+    report._stored = stored  # type: ignore[assignment]
+    return report.exit_status()
 
 
 @pytest.mark.parametrize(
@@ -30,6 +42,8 @@ WORKER_S = WorkerSettings.model_fields["connect_timeout_s"].default
         ("`dragoman submit`", f"{CLIENT_S:g} s, then exit 1"),
         ("`dragoman translate`", f"{CLIENT_S:g} s at the start"),
         ("`dragoman translate`", f"waits {PATIENCE_S:g} s"),
+        ("`dragoman translate`", f"exit {exit_status(done=1, failed=1)} if any document is done"),
+        ("`dragoman translate`", f"exit {exit_status(failed=1)} if none is"),
     ],
 )
 def test_the_table_of_outages_says_the_seconds_of_the_code(row: str, said: str) -> None:

@@ -175,7 +175,7 @@ class Supervisor:
     # --- pages ------------------------------------------------------------------------------------
 
     async def _startupz(self, _: web.Request) -> web.StreamResponse:
-        """ProbeAnswer 200 once any replica has been ready; until then, what each one waits for."""
+        """Answer 200 once any replica has been ready; until then, what each one waits for."""
         if self._shared.any_was_ready:
             return checks_response([])
         answers = await ask_all(self._sockets(self._numbers), "/startupz", within_s=PROBE_S)
@@ -183,7 +183,7 @@ class Supervisor:
         return checks_response([] if ready else _failing(answers))
 
     async def _livez(self, _: web.Request) -> web.StreamResponse:
-        """ProbeAnswer 200 if each ready replica answers; their start limit covers the others."""
+        """Answer 200 if each ready replica answers; their start limit covers the others."""
         ready = [number for number in self._numbers if self._has_been_ready(number)]
         answers = await ask_all(self._sockets(ready), "/livez", within_s=PROBE_S)
         return checks_response(_failing(answers))
