@@ -1,4 +1,4 @@
-"""Failure codes of jobs and items (docs/reference/error-codes.md)."""
+"""Error codes of jobs and items (docs/reference/error-codes.md)."""
 
 from __future__ import annotations
 

@@ -185,6 +185,10 @@ class Internal(JobError):
     code = FailureCode.INTERNAL
 
 
+JOB_ERRORS: Final = {kind.code: kind for kind in JobError.__subclasses__()}
+"""The class of each code."""
+
+
 class Unavailable(WorkerError):
     """Kafka or Redis is unavailable. The work waits; no attempt is consumed."""
 

@@ -132,7 +132,7 @@ class Metrics:
         self.log_lines_dropped = self._counter(
             "log_lines_dropped", "Lines of the log that could not be written."
         )
-        self.retries = self._counter("retries", "Repeated generations, by failure code.", "code")
+        self.retries = self._counter("retries", "Repeated generations, by error code.", "code")
         claimed_before = "Records whose job had been claimed before."
         self.redeliveries = self._counter("redeliveries", claimed_before)
         self.dead_letters = self._counter(

@@ -42,10 +42,6 @@ T = TypeVar("T")
 
 _NO_DEFECT: Final = (Halt, asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)
 _POLL_CLAIMS_S: Final = 0.01
-_DECODE_ERRORS: Final = {
-    kind.code: kind
-    for kind in (errors.InvalidJob, errors.UnsupportedSchema, errors.UnsupportedLanguage)
-}
 
 
 class Preparation:
@@ -208,7 +204,7 @@ def _failure(job: JobInFlight, error: BaseException) -> JobError:
     """Return the failure to keep. Raises Draining, and what is no failure of a job."""
     match error:
         case InvalidRecord():
-            return _DECODE_ERRORS.get(error.code, errors.InvalidJob)(str(error))
+            return errors.JOB_ERRORS[error.code](str(error))
         case JobError():
             return error
         case Draining():

@@ -1,4 +1,4 @@
-"""A review explains every gate and every failure code."""
+"""A review explains every gate and every error code."""
 
 from __future__ import annotations
 
