@@ -10,7 +10,7 @@ from dragoman_worker.flow.planning import Planning
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The two gates that every job passes: planning its requests, and entering the engine."""
+    """What every job waits for: a turn to plan its requests, and permits to enter the engine."""
 
     planning: Planning
     permits: Permits

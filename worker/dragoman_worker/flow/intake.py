@@ -40,7 +40,7 @@ class Intake:
     """
 
     def __init__(self, weights: Mapping[str, int] | None = None, *, jobs: int, size: int) -> None:
-        """Bound the jobs in flight by `jobs`, and admit none once they have `size` bytes.
+        """Bound the jobs in flight by `jobs`, and accept none once they have `size` bytes.
 
         A single class may use both bounds whole.
         """

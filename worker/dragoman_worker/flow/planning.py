@@ -1,11 +1,11 @@
-"""The gate for planning: when a job may plan its next request, and where that runs.
+"""Turns for planning: when a job may plan its next request, and where that runs.
 
 A turn waits for what it needs, in this order:
 
 1. *capacity*, for a turn of a job: requests that are planned and wait for a permit hold token ids,
    and their tokens are bounded over all jobs;
 2. a *slice* of the event loop (flow/slices.py), unless its work runs in a thread;
-3. one of four *places*, for the turns that open a record with a tokenizer: all records that are
+3. one of four *seats*, for the turns that open a record with a tokenizer: all records that are
    being opened are suspects after a crash.
 """
 
@@ -30,7 +30,7 @@ class Opens(Protocol):
 
     @property
     def suspect(self) -> bool:
-        """Whether it needs no place: it waits for more than that, and would block others."""
+        """Whether it needs no seat: it waits for more than that, and would block others."""
         ...
 
 
@@ -46,7 +46,7 @@ class Planning:
         self.tokens = PlannedTokens(most_tokens)
         self.slices = Slices()
         self.tokenises = tokenises
-        self.places = asyncio.Semaphore(_OPENED_AT_ONCE) if tokenises else None
+        self.seats = asyncio.Semaphore(_OPENED_AT_ONCE) if tokenises else None
 
     def turn(self, size: int, job: Hashable = None, *, opens: Opens | None = None) -> Turn:
         """Return the turn for work that costs as much as reading `size` characters.
@@ -78,28 +78,28 @@ class Planning:
 class Turn:
     """One turn, as an asynchronous context: entered once it may begin."""
 
-    __slots__ = ("_gate", "_job", "_opens", "_place", "_size", "_slice")
+    __slots__ = ("_job", "_opens", "_planning", "_seat", "_size", "_slice")
 
-    def __init__(self, gate: Planning, size: int, job: Hashable, opens: Opens | None) -> None:
-        self._gate = gate
+    def __init__(self, planning: Planning, size: int, job: Hashable, opens: Opens | None) -> None:
+        self._planning = planning
         self._size = size
         self._job = job
         self._opens = opens
-        self._place: asyncio.Semaphore | None = None
-        """Where the turn holds a place."""
+        self._seat: asyncio.Semaphore | None = None
+        """Where the turn holds a seat."""
         self._slice = True
         """Whether the turn has a slice for its next piece on the loop."""
 
     async def __aenter__(self) -> Self:
-        gate, slices = self._gate, self._gate.slices
+        planning, slices = self._planning, self._planning.slices
         try:
-            if self._job is not None and not gate.tokens.free:
-                await gate.tokens.wait_for_capacity(self._job, runs=self._opens is None)
-            on_loop = self._job is None or self._opens is not None or not gate.tokenises
+            if self._job is not None and not planning.tokens.free:
+                await planning.tokens.wait_for_capacity(self._job, runs=self._opens is None)
+            on_loop = self._job is None or self._opens is not None or not planning.tokenises
             if on_loop and self._size <= LARGE and not slices.may_run_now():
                 await slices.wait()
-            if gate.places is not None and self._opens is not None and not self._opens.suspect:
-                await self._wait_for_place(gate.places)
+            if planning.seats is not None and self._opens is not None and not self._opens.suspect:
+                await self._wait_for_seat(planning.seats)
         except BaseException:
             self._leave()
             raise
@@ -111,19 +111,19 @@ class Turn:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._job is not None or self._place is not None:
+        if self._job is not None or self._seat is not None:
             self._leave()
 
     async def run(self, work: Callable[[], T]) -> T:
         """Do work of the turn's size: in a thread if it is large, else at once."""
         if self._size > LARGE:
-            return await self._gate.slices.in_thread(self._size, work)
+            return await self._planning.slices.in_thread(self._size, work)
         return work()
 
     async def plan(self, size: int, step: Callable[[], T]) -> T:
         """Plan a request of `size` characters: the first at once, the next ones in slices."""
-        slices = self._gate.slices
-        if self._gate.tokenises or size > LARGE:
+        slices = self._planning.slices
+        if self._planning.tokenises or size > LARGE:
             return await slices.in_thread(size, step)
         if not self._slice and not slices.may_run_now():
             await slices.wait()
@@ -132,22 +132,22 @@ class Turn:
 
     def goes_on(self, size: int) -> bool:
         """Whether another request of `size` characters may be planned now, without waiting."""
-        self._slice = self._gate.at_once(size)
-        return self._slice or (self._gate.tokenises and self._gate.tokens.free)
+        self._slice = self._planning.at_once(size)
+        return self._slice or (self._planning.tokenises and self._planning.tokens.free)
 
-    async def _wait_for_place(self, places: asyncio.Semaphore) -> None:
-        await places.acquire()
-        self._place = places
-        tokens = self._gate.tokens
+    async def _wait_for_seat(self, seats: asyncio.Semaphore) -> None:
+        await seats.acquire()
+        self._seat = seats
+        tokens = self._planning.tokens
         if self._job is not None and not tokens.free:  # others planned meanwhile
-            tokens.admit_next()
+            tokens.wake_next()
             await tokens.wait_for_capacity(self._job)
 
     def _leave(self) -> None:
-        if self._place is not None:
-            self._place.release()
+        if self._seat is not None:
+            self._seat.release()
         if self._job is not None:
-            self._gate.tokens.admit_next()
+            self._planning.tokens.wake_next()
 
 
 class PlannedTokens:
@@ -176,12 +176,12 @@ class PlannedTokens:
         return self.held < self._most and not self._queue
 
     async def wait_for_capacity(self, job: Hashable, *, runs: bool = False) -> None:
-        """Wait until `job` may plan its next request; followed by `admit_next`."""
+        """Wait until `job` may plan its next request; followed by `wake_next`."""
         if self.free or (runs and job not in self._waiting):
             return
-        admitted = self._queue[job] = asyncio.get_running_loop().create_future()
+        may_plan = self._queue[job] = asyncio.get_running_loop().create_future()
         try:
-            await admitted
+            await may_plan
         except asyncio.CancelledError:
             self._queue.pop(job, None)
             raise
@@ -192,7 +192,7 @@ class PlannedTokens:
         self._waiting[job] = (requests + 1, held + tokens)
         self.held += tokens
         if self._queue:
-            self.admit_next()
+            self.wake_next()
 
     def leave(self, job: Hashable, tokens: int) -> None:
         """Remove a request of `job` that no longer waits from the count."""
@@ -201,7 +201,7 @@ class PlannedTokens:
             self._waiting[job] = (requests - 1, held - tokens)
             self.held -= tokens
             if self._queue:
-                self.admit_next()
+                self.wake_next()
         else:
             self.forget(job)
 
@@ -211,15 +211,15 @@ class PlannedTokens:
         self.held -= held
         if self._queue:
             if job in self._queue:
-                self._admit(job)
-            self.admit_next()
+                self._wake(job)
+            self.wake_next()
 
-    def admit_next(self) -> None:
+    def wake_next(self) -> None:
         """Let the next job plan, if there is capacity: a turn is over, or its job waits again."""
         if self._queue and self.held < self._most:
-            self._admit(next(iter(self._queue)))
+            self._wake(next(iter(self._queue)))
 
-    def _admit(self, job: Hashable) -> None:
-        admitted = self._queue.pop(job)
-        if not admitted.done():
-            admitted.set_result(None)
+    def _wake(self, job: Hashable) -> None:
+        may_plan = self._queue.pop(job)
+        if not may_plan.done():
+            may_plan.set_result(None)

@@ -54,7 +54,7 @@ class Openings:
         self._suspects: deque[asyncio.Future[None]] = deque()
         self._others: deque[asyncio.Future[None]] = deque()
         self._crashes: dict[str, JournalEntry] = {}
-        self._generation = 0
+        self._version = 0
 
     def of(self, delivery: Delivery) -> Opening:
         """Return the opening of a delivery; the timestamp distinguishes a recreated topic."""
@@ -63,11 +63,11 @@ class Openings:
     @property
     def crashes(self) -> Mapping[str, JournalEntry]:
         """The suspects: records that were being opened when a process died, by the supervisor."""
-        if (generation := self._table.generation) != self._generation and not generation % 2:
+        if (version := self._table.version) != self._version and not version % 2:
             entries = self._table.entries()
-            if self._table.generation == generation:  # the supervisor did not write meanwhile
+            if self._table.version == version:  # the supervisor did not write meanwhile
                 self._crashes = {entry.name: entry for entry in entries}
-                self._generation = generation
+                self._version = version
         return self._crashes
 
     def enter_now(self, name: str, stage: Stage) -> int | None:

@@ -97,7 +97,7 @@ class Worker:
         self._runs = True
         try:
             while self.working:
-                await self._admit()
+                await self._take_in()
             while self._halt is None and self._tasks and not self._out_of_time():
                 await self._consumer.poll(Capacity(0))
                 self.polled_at = time.monotonic()
@@ -142,9 +142,9 @@ class Worker:
         """Whether the worker runs, and neither drains nor halts."""
         return self._runs and self._halt is None and self.state is WorkerState.WORKING
 
-    # --- admit ------------------------------------------------------------------------------------
+    # --- intake -----------------------------------------------------------------------------------
 
-    async def _admit(self) -> None:
+    async def _take_in(self) -> None:
         capacity = self._intake.capacity()
         for delivery in await self._consumer.poll(capacity):
             self._intake.enter(delivery.topic, _size(delivery))

@@ -21,7 +21,7 @@ TABLE_SLOTS: Final = 256
 """Records whose crashes are counted; the file has 80 KiB."""
 
 _SLOT_BYTES: Final = 320
-_GENERATION: Final = struct.Struct("<Q")
+_VERSION: Final = struct.Struct("<Q")
 _HEAD: Final = struct.Struct("<HBB")  # length of the name, stage, crashes
 _NAME_AT: Final = 1 + _HEAD.size
 _LONGEST: Final = _SLOT_BYTES - _NAME_AT
@@ -71,7 +71,7 @@ class Slots:
 
         The space is allocated now: a store into a mapped hole on a full disk would be a SIGBUS.
         """
-        size = _GENERATION.size + count * _SLOT_BYTES
+        size = _VERSION.size + count * _SLOT_BYTES
         with file.open("w+b") as opened:
             opened.write(bytes(size))
             opened.flush()
@@ -84,14 +84,14 @@ class Slots:
             return cls(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
 
     def __len__(self) -> int:
-        return max(0, len(self._memory) - _GENERATION.size) // _SLOT_BYTES
+        return max(0, len(self._memory) - _VERSION.size) // _SLOT_BYTES
 
     @property
-    def generation(self) -> int:
+    def version(self) -> int:
         """Number that changes with every `replace`; odd while one is running."""
-        if len(self._memory) < _GENERATION.size:
+        if len(self._memory) < _VERSION.size:
             return 0
-        found: int = _GENERATION.unpack_from(self._memory)[0]
+        found: int = _VERSION.unpack_from(self._memory)[0]
         return found
 
     def put(self, slot: int, entry: JournalEntry) -> None:
@@ -109,15 +109,15 @@ class Slots:
 
     def replace(self, entries: Iterable[JournalEntry]) -> None:
         """Fill the slots with these entries, as many as fit, and empty the others."""
-        generation = self.generation | 1
-        _GENERATION.pack_into(self._memory, 0, generation)
+        version = self.version | 1
+        _VERSION.pack_into(self._memory, 0, version)
         given = iter(entries)
         for slot in range(len(self)):
             if (entry := next(given, None)) is not None:
                 self.put(slot, entry)
             else:
                 self.clear(slot)
-        _GENERATION.pack_into(self._memory, 0, generation + 1)
+        _VERSION.pack_into(self._memory, 0, version + 1)
 
     def entries(self) -> list[JournalEntry]:
         """Return the entries of all slots; damaged slots are skipped."""
@@ -135,7 +135,7 @@ class Slots:
         return None
 
     def _at(self, slot: int) -> int:
-        return _GENERATION.size + slot * _SLOT_BYTES
+        return _VERSION.size + slot * _SLOT_BYTES
 
 
 def _encoded(name: str) -> bytes:

@@ -104,7 +104,7 @@ def test_a_kill_while_a_slot_is_overwritten_leaves_one_record_or_none() -> None:
 def test_any_bytes_can_be_read(damage: bytes) -> None:
     slots = Slots(bytearray(damage))
     assert len(slots.entries()) <= len(slots)
-    assert slots.generation >= 0
+    assert slots.version >= 0
 
 
 @given(damage=st.binary(min_size=4 + 10, max_size=300))
