@@ -85,14 +85,21 @@ def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
             assert anchor[1:] in {_anchor(heading) for heading in headings}, path + anchor
 
 
-def test_the_list_of_decisions_has_the_title_of_each() -> None:
+def test_the_list_of_decisions_has_the_title_of_each_and_what_no_longer_holds() -> None:
     records = sorted((_DOCS / "adr").glob("0*.md"))
     lines = [
         re.sub(r"^# (\d+\.) (.*)$", rf"\1 [\2]({record.name})", _first_line(record))
+        + _outdated(record.read_text(encoding="utf-8"))
         for record in records
     ]
     index = (_DOCS / "adr" / "index.md").read_text(encoding="utf-8")
     assert index.split("\n\n")[-1].splitlines() == lines
+
+
+def _outdated(record: str) -> str:
+    if "**Status**: withdrawn" in record:
+        return ", *withdrawn*"
+    return ", *changed since*" if "**Since then**" in record else ""
 
 
 def _first_line(page: Path) -> str:
