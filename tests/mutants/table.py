@@ -206,7 +206,7 @@ MUTANTS = (
     ),
     Mutant(
         "a cohort admits one that runs alone",
-        "Quarantine.fill_cohort",
+        "QuarantineRounds.fill_cohort",
         Always("by_itself", True),
         QUARANTINE,
     ),
