@@ -63,7 +63,7 @@ class Markdown:
     """CommonMark with GitHub's extensions; `mdx`: with expressions and components of JSX."""
 
     name: str = "markdown"
-    suffixes: frozenset[str] = frozenset({".md", ".markdown"})
+    suffixes: frozenset[str] = frozenset({".md", ".markdown", ".mkd", ".rmd", ".qmd"})
     mdx: bool = False
     by_language: bool = False
     has_targets: bool = False
