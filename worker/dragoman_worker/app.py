@@ -1,4 +1,4 @@
-"""Composition root of one replica: the only module that joins adapters to the core."""
+"""Composition root of one replica: builds its adapters and hands them to the core as ports."""
 
 from __future__ import annotations
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Collection
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -54,6 +56,20 @@ def test_only_some_gates_judge_a_joined_item() -> None:
         "structure",
         "tags",
     }
+
+
+def test_the_page_of_the_gates_has_a_row_for_each_in_their_order() -> None:
+    page = (Path(__file__).parents[4] / "docs/explanation/quality.md").read_text("utf-8")
+    table = page.partition("## The gates\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
+    assert rows == [*(gate.name for gate in GATES), "framing"]
+
+
+@pytest.mark.parametrize("name", [gate.name for gate in GATES])
+def test_a_gate_has_tests_in_a_module_that_names_it_first(name: str) -> None:
+    """A module's first line lists the gates that it tests, in backquotes."""
+    modules = Path(__file__).parent.glob("test_*.py")
+    assert any(f"`{name}`" in module.read_text("utf-8").partition("\n")[0] for module in modules)
 
 
 def test_failures_come_before_warnings() -> None:
