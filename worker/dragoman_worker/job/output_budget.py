@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final
 
-from dragoman_worker.job import parallel_text
+from dragoman_worker.prompts import parallel_text
 from dragoman_worker.prompts.names import base_of, listed, script_of
 
 MARGIN: Final = 1.25

@@ -10,10 +10,10 @@ from typing import Final
 from dragoman_text.detection import Detection
 from dragoman_text.sentences import pack, split_sentences
 from dragoman_text.spans import find_spans, unprotected
-from dragoman_worker.job.parallel_text import likeliest_language
 from dragoman_worker.job.plan import Plan, PlannedItem, Unit
 from dragoman_worker.job.requests import framed
 from dragoman_worker.ports import Decoding
+from dragoman_worker.prompts.parallel_text import likeliest_language
 
 MOST_SPLITS: Final = 3
 """How often a text that is cut off is split: into eight pieces in the end, so that a budget may be

@@ -20,7 +20,7 @@ _MANY_KANA: Final = 0.1
 @lru_cache(maxsize=1)
 def by_tag() -> Mapping[str, str]:
     """Return the text by BCP-47 tag; the first language of a script is its likeliest one."""
-    path = files("dragoman_worker.job").joinpath("parallel_text.tsv")
+    path = files("dragoman_worker.prompts").joinpath("parallel_text.tsv")
     lines = path.read_text(encoding="utf-8").splitlines()
     texts: dict[str, str] = {}
     for line in lines:
