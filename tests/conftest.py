@@ -28,7 +28,13 @@ settings.load_profile("dragoman")
 pytest.register_assert_rewrite("support")  # its failed assertions show what differed
 
 # ruff: noqa: E402  the modules are imported after that
-from support.plugins.engine_fixtures import echo_engine, tiny_model, vllm_engine  # noqa: F401
+from support.plugins.engine_fixtures import (  # noqa: F401
+    echo_engine,
+    openai_engine,
+    tiny_model,
+    vllm_engine,
+    vllm_server,
+)
 from support.plugins.service_report import ServiceReport
 from support.plugins.side_by_side import SideBySide
 from support.processes.light_client import make_light_client

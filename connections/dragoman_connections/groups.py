@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -24,6 +24,9 @@ class Group(BaseModel):
 class GroupWithSecrets(Group):
     """Group in which a secret may come from a file: `NAME_file` in place of `NAME`."""
 
+    NO_SECRETS: ClassVar[frozenset[str]] = frozenset()
+    """Names of which `NAME_file` is another setting."""
+
     @model_validator(mode="before")
     @classmethod
     def _secrets_from_files(cls, given: Any) -> Any:
@@ -33,7 +36,11 @@ class GroupWithSecrets(Group):
         for option in given:
             name = str(option).removesuffix("_file")
             file = given[option]
-            if name == option or name not in cls.model_fields or not isinstance(file, str | Path):
+            if (
+                name == option
+                or name not in cls.model_fields.keys() - cls.NO_SECRETS
+                or not isinstance(file, str | Path)
+            ):
                 continue
             if given.get(name) is not None:
                 raise ValueError(f"give only one of {name} and {option}")
@@ -54,12 +61,13 @@ class TracingSettings(Group):
     @field_validator("endpoint")
     @classmethod
     def _is_http(cls, value: str | None) -> str | None:
-        if value is not None and not _is_url(value):
+        if value is not None and not is_http_url(value):
             raise ValueError("give the URL of an OTLP/HTTP collector, such as http://HOST:4318")
         return value
 
 
-def _is_url(value: str) -> bool:
+def is_http_url(value: str) -> bool:
+    """Return whether the value is a URL of HTTP with a host."""
     try:
         parts = urlsplit(value)
         return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0

@@ -9,12 +9,12 @@ import socket
 import tomllib
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from dragoman_connections.groups import Group
+from dragoman_connections.groups import Group, GroupWithSecrets, is_http_url
 from dragoman_connections.settings import DragomanSettings
 from dragoman_schemas.jobs import OnFail, QualityLevel
 from dragoman_worker.recognition import recognized_profile
@@ -44,11 +44,19 @@ class EchoSettings(Group):
         return self
 
 
-class EngineSettings(Group):
+class EngineSettings(GroupWithSecrets):
     """The engine and its model; `options` are passed on to vLLM unchanged."""
 
-    kind: Literal["vllm", "echo"] = "vllm"
+    NO_SECRETS: ClassVar[frozenset[str]] = frozenset({"profile"})
+
+    kind: Literal["vllm", "openai", "echo"] = "vllm"
     model: str | None = None
+    # not in the repr: it may hold a password
+    url: Annotated[tuple[str, ...], Field(repr=False)] = ()
+    api_key: SecretStr | None = None
+    api_key_file: Path | None = None
+    ca_file: Path | None = None
+    tokenizer: str | None = None
     profile: str = "hy-mt2"
     profile_file: Path | None = None
     replicas: int | Literal["auto"] = "auto"
@@ -75,6 +83,17 @@ class EngineSettings(Group):
     def grouped_share(self) -> float:
         """Return `prefill_share`, or 0 if vLLM is to stay as it is."""
         return self.prefill_share if self.patches == "auto" else 0.0
+
+    @field_validator("url", mode="before")
+    @classmethod
+    def _addresses(cls, value: object) -> object:
+        given = value.split(",") if isinstance(value, str) else value
+        if not isinstance(given, list | tuple) or not all(isinstance(url, str) for url in given):
+            raise ValueError("give the URL of a server, such as http://HOST:8000, or a list")
+        urls = tuple(url.strip().rstrip("/").removesuffix("/v1").rstrip("/") for url in given)
+        if not urls or not all(map(is_http_url, urls)):
+            raise ValueError("give the URL of a server, such as http://HOST:8000, or a list")
+        return tuple(dict.fromkeys(urls))
 
     @field_validator("replicas", mode="before")
     @classmethod
@@ -104,10 +123,14 @@ class EngineSettings(Group):
 
     @model_validator(mode="after")
     def _model_given(self) -> EngineSettings:
+        if self.kind == "vllm" and self.url and not self.model:
+            raise ValueError("engine.url is given: set engine.kind = 'openai' to use that server")
         if self.kind == "vllm" and not self.model:
             raise ValueError(
                 "engine.model is missing: give a model folder or name, or engine.kind = 'echo'"
             )
+        if self.kind == "openai" and not self.url:
+            raise ValueError("engine.url is missing: give the server's, such as http://HOST:8000")
         return self
 
 

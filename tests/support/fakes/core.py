@@ -133,6 +133,7 @@ class Core:
             retry=self.retry,
             attempt_timeout_s=self.attempt_timeout_s,
             breaker=Breaker(self.ask_sample),
+            outages=self.outages,
             metrics=self.metrics,
         )
         recall = None

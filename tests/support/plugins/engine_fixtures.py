@@ -9,11 +9,13 @@ import pytest
 import pytest_asyncio
 
 from dragoman_worker.engines.echo import EchoEngine
+from dragoman_worker.engines.openai import OpenAIEngine
 from dragoman_worker.engines.vllm import VllmEngine, arguments
 from dragoman_worker.settings import EchoSettings, EngineSettings
-from support.builders.engine_requests import OPTIONS, vllm_settings
+from support.builders.engine_requests import ONE_PROCESS, OPTIONS, vllm_settings
 from support.builders.tiny_model import CONTEXT_TOKENS, make_tiny_model
 from support.processes.forked_engine import forked_engines
+from support.services.vllm_server import VllmServer
 
 
 @pytest.fixture(scope="session")
@@ -33,6 +35,34 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 async def vllm_engine(tiny_model: Path) -> AsyncIterator[VllmEngine]:
     """Start a vLLM for tests in the session's loop; do not close or kill it."""
     engine = VllmEngine(vllm_settings(tiny_model))
+    await engine.start()
+    yield engine
+    await engine.close()
+
+
+@pytest.fixture(scope="session")
+def vllm_server(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
+    """Start a `vllm serve` on the tiny model; do not kill it."""
+    given = {**OPTIONS, "distributed_executor_backend": ONE_PROCESS}
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
+    with VllmServer(tiny_model, tmp_path_factory.mktemp("vllm-server"), *options) as server:
+        yield server
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def openai_engine(vllm_server: VllmServer, tiny_model: Path) -> AsyncIterator[OpenAIEngine]:
+    """Start the engine whose server is `vllm_server`, with token ids."""
+    engine = OpenAIEngine(
+        EngineSettings(
+            kind="openai",
+            url=(vllm_server.url,),
+            model=vllm_server.name,
+            tokenizer=str(tiny_model),
+            profile="demo",
+            exact_lengths=True,
+            options=OPTIONS,
+        )
+    )
     await engine.start()
     yield engine
     await engine.close()

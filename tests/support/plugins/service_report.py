@@ -23,6 +23,7 @@ _MARKER_OF = {
     "redis_url": "redis",
     "demo_model": "vllm",
     "vllm_engine": "vllm",
+    "vllm_server": "vllm",
 }
 _SERVICES = {"kafka": "Kafka", "redis": "Redis", "vllm": "vLLM"}
 

@@ -77,7 +77,9 @@ def test_the_example_shows_the_defaults() -> None:
 def test_the_settings_without_a_default_have_valid_examples(tmp_path: Path) -> None:
     file = tmp_path / "dragoman.toml"
     # A secret and its file exclude each other.
-    valid = re.sub(r"^(\w*password|url)_file = .*\n", "", _uncommented(), flags=re.MULTILINE)
+    valid = re.sub(
+        r"^(\w*password|url|api_key)_file = .*\n", "", _uncommented(), flags=re.MULTILINE
+    )
     file.write_text(valid, encoding="utf-8")
     settings = load_settings(WorkerSettings, file)
     assert settings.worker_id == "gpu-17"

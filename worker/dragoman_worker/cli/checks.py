@@ -6,7 +6,7 @@ import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
 from dragoman_connections.settings import SettingsError
 from dragoman_worker.deadline import Deadline
@@ -26,6 +26,16 @@ from dragoman_worker.stores.memory_outages import memory_problem
 from dragoman_worker.stores.redis import RedisStore
 
 CONNECT_TIMEOUT_S = 10.0
+
+
+@runtime_checkable
+class Served(Protocol):
+    """An engine behind a server: what was found there."""
+
+    @property
+    def found(self) -> str:
+        """One line."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +181,10 @@ async def _engine(settings: WorkerSettings) -> CheckResult:
             await engine.close()
     except (SettingsError, Halt) as error:
         return CheckResult("engine", "bad", str(error))
+    if isinstance(engine, Served):
+        at = ", ".join(settings.engine.url)
+        detail = f"{engine.info.version} at {at}: {engine.found}; context {limits.max_model_len}"
+        return CheckResult("engine", "ok", detail)
     return CheckResult(
         "engine",
         "ok",

@@ -64,7 +64,7 @@ def _supervise(settings: WorkerSettings, config: Path | None, set_: list[str] | 
     named = [*pairs, f"worker_id={settings.worker_id}"]
     try:
         share = share_out(settings.engine, this_machine)
-        chosen = settings.engine.kind != "echo" and settings.engine.replicas == "auto"
+        chosen = settings.engine.kind == "vllm" and settings.engine.replicas == "auto"
         return supervise(
             settings,
             _replica_command(settings, share, config, pairs),

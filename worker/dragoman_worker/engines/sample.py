@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import asdict, replace
 from typing import Final
 
-from dragoman_worker.errors import EngineDead, TooLong, WorkerError
+from dragoman_worker.errors import EngineDead, TooLong, Unavailable, WorkerError
 from dragoman_worker.ports import Decoding, Engine, Generation, GenerationRequest
 from dragoman_worker.prompts.base import Profile, PromptInput
 from dragoman_worker.settings import EngineSettings
@@ -62,7 +62,10 @@ async def ask_sample(engine: Engine, profile: Profile, *, judged: bool) -> str |
 async def ask_sample_in_time(
     engine: Engine, profile: Profile, *, judged: bool, timeout_s: float
 ) -> str | None:
-    """Ask for the test sentence; errors and a time-out are wrong answers too. Raises EngineDead."""
+    """Ask for the test sentence; errors and a time-out are wrong answers too. Raises EngineDead.
+
+    An engine whose server cannot be reached has given no wrong answer.
+    """
     try:
         async with asyncio.timeout(timeout_s):
             return await ask_sample(engine, profile, judged=judged)
@@ -70,6 +73,8 @@ async def ask_sample_in_time(
         return f"with nothing for {timeout_s:g} s"
     except EngineDead:
         raise
+    except Unavailable:
+        return None
     except WorkerError as error:
         return f"with an error: {error}"
 

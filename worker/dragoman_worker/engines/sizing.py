@@ -69,9 +69,12 @@ def share_out(engine: EngineSettings, machine: Callable[[], Machine]) -> Share:
     `machine` is called only if the decision needs it. Raises SettingsError if the memory settings
     of all replicas together exceed the GPU, or if the GPUs do not fit the settings.
     """
-    if engine.kind == "echo":
+    if engine.kind != "vllm":
         if engine.replicas == "auto":
-            return Share(1, "auto: 1, because the echo engine uses no GPU")
+            why = (
+                "the echo engine uses no GPU" if engine.kind == "echo" else "the server translates"
+            )
+            return Share(1, f"auto: 1, because {why}")
         return Share(engine.replicas, _given(engine), (Place(),) * engine.replicas)
     found = machine()
     size = model_size(engine)

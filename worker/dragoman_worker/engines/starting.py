@@ -22,6 +22,10 @@ def open_engine(settings: EngineSettings, *, log_level: str = "info") -> Engine:
         from dragoman_worker.engines.echo import EchoEngine  # noqa: PLC0415 - lazy on purpose
 
         return EchoEngine(settings)
+    if settings.kind == "openai":
+        from dragoman_worker.engines.openai import OpenAIEngine  # noqa: PLC0415 - lazy on purpose
+
+        return OpenAIEngine(settings)
     from dragoman_worker.engines.vllm import VllmEngine  # noqa: PLC0415 - lazy on purpose
 
     return VllmEngine(settings, log_level=log_level)

@@ -1,4 +1,4 @@
-"""The cause that limits throughput now, one of seven, judged from a window of moments."""
+"""The cause that limits throughput now, one of eight, judged from a window of moments."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ class Cause(StrEnum):
     ENGINE_CPU = "engine_cpu"
     COMPUTE = "compute"
     NO_ANSWER = "no_answer"
+    SERVER = "server"
 
 
 class Feed(StrEnum):
@@ -132,6 +133,8 @@ class Load:
     quarantined: float = 0.0
     silent_s: float = 0.0
     """As of the last moment; of several engines, the longest."""
+    server_away: float = 0.0
+    """Share of the moments in which the engine's server got no requests."""
 
     @property
     def seqs(self) -> float:
@@ -144,6 +147,8 @@ def bottleneck(load: Load) -> Cause:
 
     An engine that does not answer comes before all.
     """
+    if load.server_away >= 0.5:
+        return Cause.SERVER
     if load.silent_s >= SILENT_S:
         return Cause.NO_ANSWER
     fed = 1 - load.empty - load.starved
@@ -234,6 +239,7 @@ class LoadWindow:
             gpu_busy=fmean(busy) if busy else None,
             quarantined=fmean(moment.quarantined for moment in moments),
             silent_s=moments[-1].silent_s,
+            server_away=fmean(bool(moment.engine.away) for moment in moments),
         )
 
 

@@ -101,6 +101,7 @@ class Core:
             planner,
             flow=self.flow,
             breaker=self._breaker,
+            outages=self._outages,
             metrics=self._metrics,
             judge=self._ports.judge,
             memory=self._ports.memory,

@@ -18,11 +18,13 @@ from dragoman_worker.errors import (
     JobError,
     PermanentEngineError,
     TransientEngineError,
+    Unavailable,
 )
 from dragoman_worker.flow import Flow
 from dragoman_worker.flow.concurrent import TimeLimit
 from dragoman_worker.flow.permits import Permit
 from dragoman_worker.job.breaker import Breaker
+from dragoman_worker.job.outages import ENGINE, Outages
 from dragoman_worker.job.plan import Plan, Unit
 from dragoman_worker.job.retry import RetryPolicy
 from dragoman_worker.metrics import Metrics
@@ -49,6 +51,7 @@ class Generator:
         retry: RetryPolicy,
         attempt_timeout_s: float,
         breaker: Breaker,
+        outages: Outages,
         metrics: Metrics,
     ) -> None:
         self._engine = engine
@@ -58,6 +61,7 @@ class Generator:
         self._attempt_timeout_s = attempt_timeout_s
         self._time_limit = TimeLimit(attempt_timeout_s)
         self._breaker = breaker
+        self._outages = outages
         self._silent_asks = math.ceil(_SILENT_S / attempt_timeout_s)
         self._metrics = metrics
 
@@ -167,7 +171,10 @@ class Generator:
         )
         started = time.perf_counter()
         try:
-            generation = await self._answer(request)
+            try:
+                generation = await self._answer(request)
+            except Unavailable:  # the engine's server: the request waits, and no attempt is lost
+                generation = await self._outages.until_available(ENGINE, self._answer, request)
         except EngineDead:
             self._permits.close()  # before the release below grants it to another job
             raise

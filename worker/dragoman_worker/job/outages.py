@@ -17,6 +17,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 STORE: Final = "store"
+ENGINE: Final = "engine"
 DEAD_LETTERS: Final = "dead letters"
 RESULTS: Final = "results"
 
@@ -143,6 +144,8 @@ class Patience:
 def _log_begin(server: str, error: Unavailable) -> None:
     if server == STORE:
         logger().warning("redis_unavailable", error=str(error))
+    elif server == ENGINE:
+        logger().warning("engine_unavailable", error=str(error))
     else:
         logger().warning("topic_unavailable", topic=server, error=str(error))
 
@@ -150,5 +153,7 @@ def _log_begin(server: str, error: Unavailable) -> None:
 def _log_end(server: str) -> None:
     if server == STORE:
         logger().info("redis_back")
+    elif server == ENGINE:
+        logger().info("engine_back")
     else:
         logger().info("topic_back", topic=server)

@@ -15,6 +15,7 @@ from dragoman_worker.job.answering import Answers
 from dragoman_worker.job.assessments import NOT_JUDGED, QualityRules
 from dragoman_worker.job.breaker import Breaker
 from dragoman_worker.job.generating import Generator
+from dragoman_worker.job.outages import Outages
 from dragoman_worker.job.plan import Plan, Unit
 from dragoman_worker.job.planner import Planner
 from dragoman_worker.job.recall import Recall
@@ -137,6 +138,7 @@ def build_translator(
     flow: Flow,
     breaker: Breaker,
     metrics: Metrics,
+    outages: Outages | None = None,
     judge: Judge | None = None,
     memory: Memory | None = None,
 ) -> Translator:
@@ -151,6 +153,7 @@ def build_translator(
         retry=RetryPolicy(attempts=retry.attempts, initial_s=retry.initial_s, max_s=retry.max_s),
         attempt_timeout_s=retry.attempt_timeout_s,
         breaker=breaker,
+        outages=Outages() if outages is None else outages,
         metrics=metrics,
     )
     answers = Answers(

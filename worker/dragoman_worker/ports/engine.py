@@ -74,6 +74,8 @@ class EngineStats:
     preemptions: int
     in_transit: int = 0
     """How many of `waiting` are on their way into the engine process or back from it."""
+    away: str = ""
+    """Why the engine's server gets no requests now; empty while it does, and without a server."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,18 @@ def _no_answer(load: Load) -> tuple[str, str]:
     return sentence, change
 
 
+def _server(load: Load) -> tuple[str, str]:
+    sentence = (
+        f"The engine's server does not answer: for {_percent(load.server_away)} of the time it got "
+        f"no requests, and {_count(load.in_flight)} jobs wait for it."
+    )
+    change = (
+        "Look at the server at engine.url; the worker's log names it and the reason "
+        "(engine_server_away). The jobs go on by themselves when it is back."
+    )
+    return sentence, change
+
+
 CAUSES: Final[Mapping[Cause, Sentence]] = {
     Cause.QUEUE_EMPTY: _queue_empty,
     Cause.SEQUENCES: _sequences,
@@ -148,6 +160,7 @@ CAUSES: Final[Mapping[Cause, Sentence]] = {
     Cause.ENGINE_CPU: _engine_cpu,
     Cause.COMPUTE: _compute,
     Cause.NO_ANSWER: _no_answer,
+    Cause.SERVER: _server,
 }
 FEEDS: Final[Mapping[Feed, Sentence]] = {
     Feed.FETCH: _fetch,

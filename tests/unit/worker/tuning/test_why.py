@@ -100,6 +100,12 @@ def page(*loads: Load, **more: float) -> str:
             "no sign of life for 42 s",
             "supervisor.stuck_after_s",
         ),
+        (
+            replace(BUSY, running=0, items_per_s=0, server_away=0.8),
+            "server",
+            "for 80 % of the time it got no requests",
+            "engine_server_away",
+        ),
         (replace(BUSY, gpu_busy=0.42), "engine_cpu", "a kernel runs 42 %", "Raise engine.replicas"),
         (BUSY, "compute", "busy 98 % of the time", "fp8"),
         (replace(BUSY, gpu_busy=None), "compute", "Without NVML", "nvidia-ml-py"),

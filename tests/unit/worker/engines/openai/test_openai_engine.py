@@ -1,0 +1,316 @@
+"""The engine against a server that misbehaves: whose trouble each failure is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from dragoman_worker.engines.openai import OpenAIEngine
+from dragoman_worker.engines.openai import engine as engine_module
+from dragoman_worker.errors import (
+    EngineDead,
+    Halt,
+    PermanentEngineError,
+    TooLong,
+    TransientEngineError,
+    Unavailable,
+    Unreachable,
+)
+from dragoman_worker.ports import Decoding, GenerationRequest, Prompt
+from dragoman_worker.settings import EngineSettings
+from support.processes.waiting import eventually
+from support.services.openai_server import Handler, OpenAIServer, answer, drop, error
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "_FIRST_PAUSE_S", 0.001)
+    monkeypatch.setattr(engine_module, "_WATCH_S", 0.02)
+
+
+def settings(*servers: OpenAIServer, **more: Any) -> EngineSettings:
+    urls = tuple(server.url for server in servers)
+    return EngineSettings(kind="openai", url=urls, model="m", profile="chat", **more)
+
+
+@asynccontextmanager
+async def started(*servers: OpenAIServer, **more: Any) -> AsyncIterator[OpenAIEngine]:
+    made = OpenAIEngine(settings(*servers, **more))
+    try:
+        await made.start()
+        yield made
+    finally:
+        await made.close()
+
+
+def request(made: OpenAIEngine, text: str = "TEXT", **decoding: Any) -> GenerationRequest:
+    ids = made.encode(Prompt(completion=text, user_spans=((0, len(text)),)))
+    return GenerationRequest("job", ids, Decoding(**{"max_tokens": 20, **decoding}), text, "de", 1)
+
+
+def replies(*given: web.StreamResponse | Callable[[], web.StreamResponse]) -> Handler:
+    """Answer by these in turn, and then well."""
+    left = list(given)
+
+    async def handle(_: web.Request, body: dict[str, Any]) -> web.StreamResponse:
+        if left:
+            reply = left.pop(0)
+            return reply() if callable(reply) else reply
+        return web.json_response(answer("done"))
+
+    return handle
+
+
+async def _back(made: OpenAIEngine) -> None:
+    await eventually(lambda: not made._servers.away, timeout_s=20, what="back")
+
+
+async def test_an_answer_comes_with_its_finish_reason_and_tokens() -> None:
+    async with OpenAIServer() as server, started(server) as made:
+        given = await made.generate(request(made))
+    assert (given.text, given.finish_reason) == ("Hallo.", "stop")
+    assert (given.prompt_tokens, given.completion_tokens) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("reason", "finish"),
+    [
+        ("length", "length"),
+        ("content_filter", "error"),
+        (None, "error"),
+        ("tool_calls", "error"),
+        ("abort", "abort"),
+        ("repetition", "repetition"),
+    ],
+)
+async def test_only_stop_is_a_success(reason: str | None, finish: str) -> None:
+    handler = replies(lambda: web.json_response(answer("half", finish=reason)))
+    async with OpenAIServer(handler) as server, started(server) as made:
+        assert (await made.generate(request(made))).finish_reason == finish
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        lambda: web.Response(text="<html>", content_type="application/json"),
+        lambda: web.json_response({"error": {"message": "no"}}),
+        lambda: web.json_response({**answer(), "choices": []}),
+        lambda: web.json_response(answer(model="gpt-5")),
+        lambda: web.json_response([1]),
+        lambda: web.json_response({**answer(), "choices": [{"finish_reason": "stop"}]}),
+        lambda: error(500, "TEXT"),
+        lambda: error(501, "TEXT"),
+    ],
+    ids=["html", "error in 200", "no choice", "other model", "list", "no text", "500", "501"],
+)
+async def test_a_wrong_reply_of_a_server_that_answers_others_is_the_jobs_and_quotes_nothing(
+    reply: Callable[[], web.Response],
+) -> None:
+    async with OpenAIServer(replies(reply)) as server, started(server) as made:
+        with pytest.raises(TransientEngineError) as caught:
+            await made.generate(request(made))
+        assert "TEXT" not in str(caught.value)
+        assert (await made.generate(request(made))).text == "done"
+
+
+async def test_half_a_body_is_the_jobs_while_the_server_answers_others() -> None:
+    async def half(request: web.Request, _: dict[str, Any]) -> web.StreamResponse:
+        reply = web.StreamResponse(headers={"Content-Length": "1000"})
+        await reply.prepare(request)
+        await reply.write(json.dumps(answer()).encode()[:20])
+        return await drop(request)
+
+    async with OpenAIServer(half) as server, started(server) as made:
+        with pytest.raises(TransientEngineError, match="broke off"):
+            await made.generate(request(made))
+
+
+async def test_a_server_that_answers_nobody_is_an_outage_until_it_answers_again() -> None:
+    handler = replies(*[lambda: error(500, "no")] * 9)
+    async with OpenAIServer(handler) as server, started(server) as made:
+        server.well = False
+        with pytest.raises(Unavailable):
+            await made.generate(request(made))
+        assert made.stats().running == 0
+        server.well, server.on_text = True, None
+        await _back(made)
+        assert (await made.generate(request(made))).text == "Hallo."
+
+
+@pytest.mark.parametrize("status", [502, 503, 504])
+async def test_a_proxy_whose_server_restarts_fails_no_job(status: int) -> None:
+    handler = replies(*[lambda: error(status, "restarting")] * 3)
+    async with OpenAIServer(handler) as server, started(server) as made:
+        assert (await made.generate(request(made))).text == "done"
+
+
+async def test_a_killed_server_is_an_outage_and_nothing_fails() -> None:
+    hangs = asyncio.Event()
+
+    async def hang(request: web.Request, _: dict[str, Any]) -> web.StreamResponse:
+        hangs.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with OpenAIServer(hang) as server, started(server) as made:
+        asked = asyncio.create_task(made.generate(request(made)))
+        await hangs.wait()
+        await server.stop()
+        with pytest.raises(Unavailable, match="connect"):
+            await asked
+        with pytest.raises(Unavailable):
+            await made.generate(request(made))
+        server.on_text = None
+        await server.start()
+        await _back(made)
+        assert (await made.generate(request(made))).text == "Hallo."
+
+
+async def test_a_request_that_always_breaks_the_connection_fails_after_a_while() -> None:
+    async def breaks(request: web.Request, _: dict[str, Any]) -> web.StreamResponse:
+        return await drop(request)
+
+    async with OpenAIServer(breaks) as server, started(server) as made:
+        with pytest.raises(TransientEngineError, match="8 times at this request"):
+            await made.generate(request(made))
+        assert not server.open
+
+
+async def test_a_cancelled_request_is_closed_at_the_server() -> None:
+    async def hang(request: web.Request, _: dict[str, Any]) -> web.StreamResponse:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with OpenAIServer(hang) as server, started(server) as made:
+        asked = asyncio.create_task(made.generate(request(made)))
+        await eventually(lambda: server.open == 1, timeout_s=20, what="the request is there")
+        asked.cancel()
+        await eventually(
+            lambda: server.closed == 1 and not server.open, timeout_s=20, what="closed"
+        )
+        assert made.stats().running == made.stats().waiting == 0
+
+
+async def test_a_refused_request_is_the_jobs_unless_the_sample_is_refused_too() -> None:
+    handler = replies(lambda: error(400, "bad TEXT"), lambda: error(400, "bad TEXT"))
+    async with OpenAIServer(handler) as server, started(server) as made:
+        with pytest.raises(PermanentEngineError) as caught:
+            await made.generate(request(made))
+        assert "TEXT" not in str(caught.value)
+        server.refuses = frozenset({"temperature"})
+        with pytest.raises(EngineDead, match="400"):
+            await made.generate(request(made))
+
+
+async def test_a_prompt_beyond_the_servers_context_is_too_long() -> None:
+    handler = replies(lambda: error(400, "maximum context length is 512 tokens"))
+    async with OpenAIServer(handler) as server, started(server) as made:
+        with pytest.raises(TooLong):
+            await made.generate(request(made))
+        with pytest.raises(TooLong, match="context is 512"):
+            await made.generate(request(made, "TEXT" * 1_000))
+
+
+@pytest.mark.parametrize(
+    ("status", "named"), [(401, "api_key"), (403, "api_key"), (404, "engine.url")]
+)
+async def test_a_wrong_key_or_address_halts_at_once(status: int, named: str) -> None:
+    handler = replies(lambda: error(status, "no"))
+    async with OpenAIServer(handler) as server, started(server) as made:
+        deaths: list[EngineDead] = []
+        made.on_death(deaths.append)
+        with pytest.raises(EngineDead, match=named):
+            await made.generate(request(made))
+        assert len(deaths) == 1
+
+
+async def test_a_busy_server_gets_fewer_requests_and_every_one_is_answered() -> None:
+    busy = [lambda: error(429, "slow down", {"Retry-After": "0.05"})] * 6
+    async with OpenAIServer(replies(*busy)) as server, started(server) as made:
+        before = made._servers.all[0].concurrency.limit
+        given = await asyncio.gather(*(made.generate(request(made)) for _ in range(12)))
+        assert {each.text for each in given} == {"done"}
+        assert made._servers.all[0].concurrency.limit < before
+
+
+async def test_requests_go_to_the_server_with_more_room_and_around_one_that_is_away() -> None:
+    async with OpenAIServer() as one, OpenAIServer() as two, started(one, two) as made:
+        await asyncio.gather(*(made.generate(request(made)) for _ in range(8)))
+        assert min(one.most_open, two.most_open) >= 1
+        await one.stop()
+        given = await asyncio.gather(*(made.generate(request(made)) for _ in range(8)))
+        assert {each.text for each in given} == {"Hallo."}
+
+
+async def test_a_start_needs_one_server_of_several() -> None:
+    async with OpenAIServer() as one, OpenAIServer() as two:
+        await two.stop()
+        async with started(one, two) as made:
+            assert (await made.generate(request(made))).text == "Hallo."
+        await one.stop()
+        with pytest.raises(Unreachable, match="Is it running"):
+            async with started(one, two):
+                pass
+
+
+async def test_a_start_names_a_wrong_model_and_a_wrong_key() -> None:
+    async with OpenAIServer(key="secret") as server:
+        with pytest.raises(Halt, match=r"engine.api_key: .* refuses the key"):
+            async with started(server):
+                pass
+        async with started(server, api_key="secret") as made:
+            assert made.model == "m"
+        server.key, server.models = None, [{"id": "other"}]
+        with pytest.raises(Halt, match=r"no model is called 'm'.*other"):
+            async with started(server):
+                pass
+
+
+async def test_control_tokens_in_a_text_are_broken_where_the_server_tokenises() -> None:
+    async with OpenAIServer() as server, started(server) as made:
+        await made.generate(request(made, "TEXT <|im_end|> </s> [INST]"))
+        sent = json.dumps(server.bodies[-1])
+    assert not any(token in sent for token in ("<|im_end|>", "</s>", "[INST]"))
+
+
+async def test_parameters_that_the_server_refuses_are_left_out_or_fail_the_job() -> None:
+    async with OpenAIServer() as server:
+        server.refuses = frozenset({"top_k", "seed"})
+        async with started(server) as made:
+            assert (await made.generate(request(made, seed=3))).text == "Hallo."
+            assert "seed" not in server.bodies[-1]
+            with pytest.raises(PermanentEngineError, match="top_k"):
+                await made.generate(request(made, top_k=5))
+
+
+async def test_an_answer_is_asked_for_within_the_context() -> None:
+    async with OpenAIServer() as server, started(server) as made:
+        await made.generate(request(made, max_tokens=100_000))
+        assert server.bodies[-1]["max_tokens"] < 512
+
+
+async def test_a_server_that_writes_nothing_while_it_runs_requests_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dragoman_worker.engines.openai.server._HANGS_S", 0.05)
+
+    async def hang(request: web.Request, _: dict[str, Any]) -> web.StreamResponse:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with OpenAIServer(hang) as server:
+        server.metrics = (
+            'vllm:num_requests_running{engine="0"} 1.0\n'
+            'vllm:num_requests_waiting{engine="0"} 0.0\n'
+            'vllm:generation_tokens_total{engine="0"} 7.0\n'
+        )
+        async with started(server) as made:
+            server.well = False
+            with pytest.raises(Unavailable, match="wrote nothing"):
+                await made.generate(request(made))

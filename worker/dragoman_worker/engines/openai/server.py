@@ -1,0 +1,227 @@
+"""One server: its requests, how many it gets at once, and whether it answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+import aiohttp
+from aiohttp.http_exceptions import HttpProcessingError
+
+from dragoman_worker.engines.openai.concurrency import Concurrency
+from dragoman_worker.engines.openai.gauges import Gauges, gauges_of
+from dragoman_worker.engines.openai.replies import (
+    Away,
+    Busy,
+    Faulty,
+    Locked,
+    ServerError,
+    TimedOut,
+    check_status,
+    parsed,
+)
+from dragoman_worker.log import logger
+
+_CONNECT_S: Final = 10.0
+_PROBE_S: Final = 10.0
+_MOST_BYTES: Final = 64 * 1024 * 1024
+"""Largest reply that is read; the longest translation has a few hundred kB."""
+_FIRST_PAUSE_S: Final = 0.5
+_LONGEST_PAUSE_S: Final = 15.0
+_HANGS_S: Final = 60.0
+"""A server that says that it runs requests and writes no token for this long hangs."""
+_BROKEN: Final = (aiohttp.ClientPayloadError, HttpProcessingError)
+
+
+class Server:
+    """The connections to one address and what is known of the server behind it."""
+
+    def __init__(
+        self, url: str, session: aiohttp.ClientSession, tls: ssl.SSLContext | bool
+    ) -> None:
+        """`session` sends the key; `tls` is the context, or True for the system's authorities."""
+        self.url = url
+        self.concurrency = Concurrency(1, searches=True)
+        self.in_flight = 0
+        self.answers = 0
+        """Requests answered since the start."""
+        self.away = ""
+        """Why the server gets no requests now; empty while it does."""
+        self.gauges: Gauges | None = None
+        self._session = session
+        self._tls = tls
+        self._left_alone_until = 0.0
+        self._pause_s = _FIRST_PAUSE_S
+        self._generated: tuple[int, float] | None = None
+        self._confirming: asyncio.Task[ServerError | None] | None = None
+        self._pending: dict[asyncio.Task[Any], bool] = {}
+        """Tasks that wait for an answer, and whether they were cancelled because none will come."""
+
+    @property
+    def free(self) -> int:
+        """How many more requests the server may get now."""
+        if self.away or time.monotonic() < self._left_alone_until:
+            return 0
+        return max(0, self.concurrency.limit - self.in_flight)
+
+    async def post(
+        self, path: str, body: Mapping[str, Any], *, within_s: float, quote: bool
+    ) -> Any:
+        """Return the object that the server replies. Raises ServerError.
+
+        Cancelling closes the connection, by which servers notice that nobody waits any more.
+        """
+        return parsed(await self._request("POST", path, body, within_s=within_s, quote=quote))
+
+    async def generate(self, path: str, body: Mapping[str, Any], *, within_s: float) -> Any:
+        """Return the object that the server replies to a job's request.
+
+        Raises ServerError, and Away as soon as the server is left out.
+        """
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a request needs a task")
+        cancels = task.cancelling()
+        self._pending[task] = False
+        try:
+            return await self.post(path, body, within_s=within_s, quote=False)
+        except asyncio.CancelledError:
+            if self._pending[task] and task.cancelling() - 1 <= cancels:
+                raise Away(self.away or "it was left out") from None
+            raise
+        finally:
+            if self._pending.pop(task):
+                task.uncancel()
+
+    async def get(self, path: str) -> bytes:
+        """Return the body of a page. Raises ServerError."""
+        return await self._request("GET", path, None, within_s=_PROBE_S, quote=True)
+
+    def answered(self, tokens: int) -> None:
+        """Count a request that was answered."""
+        self.answers += 1
+        self._pause_s = _FIRST_PAUSE_S
+        self.concurrency.answered(tokens, self.in_flight, time.monotonic())
+
+    def throttled(self, busy: Busy) -> None:
+        """Leave the server alone for as long as it asks, and send fewer requests then."""
+        now = time.monotonic()
+        if now >= self._left_alone_until:  # not once per request of one burst
+            self.concurrency.throttled()
+        pause = self._pause_s if busy.pause_s is None else busy.pause_s
+        self._left_alone_until = max(self._left_alone_until, now + pause)
+        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+
+    def leave_out(self, reason: str) -> None:
+        """Send no requests until the server answers a probe again."""
+        if not self.away:
+            logger().warning("engine_server_away", server=self.url, error=reason)
+        self.away = reason
+        for task, cancelled in self._pending.items():
+            if not cancelled:
+                self._pending[task] = True
+                task.cancel()
+
+    def is_back(self) -> None:
+        """Send requests again."""
+        if self.away:
+            self.away = ""
+            self._generated = None
+            logger().info("engine_server_back", server=self.url)
+
+    async def confirm(self, ask: Callable[[Server], Awaitable[None]]) -> ServerError | None:
+        """Return what is wrong with the server itself, by a harmless request; None if nothing.
+
+        All that ask meanwhile wait for the same answer.
+        """
+        if self._confirming is None or self._confirming.done():
+            self._confirming = asyncio.create_task(self._confirm(ask), name="engine-confirm")
+        return await asyncio.shield(self._confirming)
+
+    async def _confirm(self, ask: Callable[[Server], Awaitable[None]]) -> ServerError | None:
+        try:
+            await ask(self)
+        except ServerError as error:
+            return error
+        return None
+
+    async def read_gauges(self) -> None:
+        """Read the server's own counts; a server without them has None. Raises Away if it hangs."""
+        try:
+            page = await self.get("/metrics")
+        except Away:
+            raise
+        except ServerError:
+            self.gauges = None
+            return
+        self.gauges = gauges_of(page.decode("utf-8", "replace"))
+        self._raise_if_it_hangs()
+
+    def _raise_if_it_hangs(self) -> None:
+        gauges, now = self.gauges, time.monotonic()
+        if gauges is None or not gauges.running or not self.in_flight:
+            self._generated = None
+        elif self._generated is None or self._generated[0] != gauges.generated:
+            self._generated = gauges.generated, now
+        elif now - self._generated[1] > _HANGS_S:
+            raise Away(f"it runs {gauges.running} requests and wrote nothing for {_HANGS_S:.0f} s")
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None,
+        *,
+        within_s: float,
+        quote: bool,
+    ) -> bytes:
+        data = None if body is None else json.dumps(body, ensure_ascii=True).encode()
+        timeout = aiohttp.ClientTimeout(total=within_s, sock_connect=_CONNECT_S)
+        try:
+            async with self._session.request(
+                method,
+                self.url + path,
+                data=data,
+                headers={"Content-Type": "application/json"} if data else None,
+                timeout=timeout,
+                ssl=self._tls,
+                allow_redirects=False,
+            ) as reply:
+                content = await _content(reply)
+                check_status(reply.status, reply.headers, content, quote=quote)
+                return content
+        except ServerError:
+            raise
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise Locked(f"its certificate is not trusted: {error.certificate_error}") from None
+        except aiohttp.InvalidURL:
+            raise Locked("its address is not valid") from None
+        except _BROKEN:
+            raise Faulty("its reply broke off in the middle") from None
+        except TimeoutError:
+            raise TimedOut(f"no answer within {within_s:.0f} s") from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise Away(_reason(error)) from None
+        except ValueError as error:  # aiohttp's parsers raise it for headers that are none
+            raise Faulty(f"its reply is not HTTP ({type(error).__name__})") from None
+
+
+async def _content(reply: aiohttp.ClientResponse) -> bytes:
+    content = bytearray()
+    async for chunk in reply.content.iter_any():
+        content += chunk
+        if len(content) > _MOST_BYTES:
+            raise Faulty(f"its reply is larger than {_MOST_BYTES // 2**20} MiB")
+    return bytes(content)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return f"cannot connect: {error.os_error.strerror or error.os_error}"
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "it closed the connection"
+    return f"the connection broke ({type(error).__name__})"

@@ -1,0 +1,81 @@
+"""The servers of equal standing behind one engine: who gets the next request."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from dragoman_worker.engines.openai.server import Server
+from dragoman_worker.errors import Unavailable
+
+
+class ServerPool:
+    """Gives each request to the server with the most free capacity, in order of arrival."""
+
+    def __init__(self, servers: Sequence[Server]) -> None:
+        self.all = tuple(servers)
+        self._waiting: OrderedDict[asyncio.Future[Server], None] = OrderedDict()
+
+    @property
+    def waiting(self) -> int:
+        """Requests that no server may get yet."""
+        return len(self._waiting)
+
+    @property
+    def in_flight(self) -> int:
+        """Requests at the servers."""
+        return sum(server.in_flight for server in self.all)
+
+    @property
+    def away(self) -> str:
+        """Why no server gets requests; empty if one does."""
+        if all(server.away for server in self.all):
+            return "; ".join(f"{server.url}: {server.away}" for server in self.all)
+        return ""
+
+    async def acquire(self) -> Server:
+        """Wait for a server that may get a request. Raises Unavailable while all are away."""
+        if reason := self.away:
+            raise Unavailable(reason)
+        if not self._waiting and (server := self._freest()) is not None:
+            server.in_flight += 1
+            return server
+        turn: asyncio.Future[Server] = asyncio.get_running_loop().create_future()
+        self._waiting[turn] = None
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
+                self.release(turn.result())  # granted in the moment of the cancellation
+            raise
+        finally:
+            self._waiting.pop(turn, None)
+
+    def release(self, server: Server) -> None:
+        """Return a server's slot."""
+        server.in_flight -= 1
+        self.wake()
+
+    def wake(self) -> None:
+        """Give the free slots to those that wait; fail all of them while every server is away."""
+        if not self._waiting:
+            return
+        if reason := self.away:
+            while self._waiting:
+                _settle(self._waiting.popitem(last=False)[0], Unavailable(reason))
+            return
+        while self._waiting and (server := self._freest()) is not None:
+            turn, _ = self._waiting.popitem(last=False)
+            if not turn.done():
+                server.in_flight += 1
+                turn.set_result(server)
+
+    def _freest(self) -> Server | None:
+        best = max(self.all, key=lambda server: server.free)
+        return best if best.free else None
+
+
+def _settle(turn: asyncio.Future[Server], error: Exception) -> None:
+    if not turn.done():
+        turn.set_exception(error)
