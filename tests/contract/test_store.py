@@ -328,7 +328,7 @@ async def test_claims_left_by_crashes_make_a_record_suspect_and_then_poisoned(
 
 async def test_claims_of_other_records_raise_no_suspicion(store: Store) -> None:
     for offset in range(6):
-        await claimed(store, place=f"dragoman.jobs/0/{offset + 100}")
+        await claimed(store, origin=f"dragoman.jobs/0/{offset + 100}")
     assert (await store.claim(request())).verdict == "run"
 
 

@@ -89,7 +89,7 @@ def request(job_id: str = "a1", **changes: Any) -> ClaimRequest:
     """Return a request to claim a job, with a unique nonce."""
     claim = Claim(job_id, FINGERPRINT, f"n{next(_NONCES)}", ttl_s=60)
     of_claim = {name: changes.pop(name) for name in _CLAIM_FIELDS & changes.keys()}
-    wanted: dict[str, Any] = {"place": PLACE, "queued_at": RECORDED_AT}
+    wanted: dict[str, Any] = {"origin": PLACE, "queued_at": RECORDED_AT}
     return ClaimRequest(claim._replace(**of_claim), **(wanted | changes))
 
 

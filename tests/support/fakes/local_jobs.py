@@ -30,7 +30,7 @@ _COUNTED: Final = frozenset({Verdict.SUSPECT, Verdict.POISONED})
 
 @dataclass(slots=True)
 class JobState:
-    """The fields of one job's key; `claims` maps nonces to the places of their records."""
+    """The fields of one job's key; `claims` maps nonces to the origins of their records."""
 
     status: JobStatus = JobStatus.QUEUED
     result: TranslationResult | None = None
@@ -223,7 +223,7 @@ class LocalJobs:
         if state.started_at is None or reopens or request.claim.replay > state.replays:
             state.started_at = now
         state.status = JobStatus.RUNNING
-        state.claims[request.claim.nonce] = request.place
+        state.claims[request.claim.nonce] = request.origin
         state.fingerprint = request.claim.fingerprint
         state.replays = max(state.replays, request.claim.replay)
         state.queued_at = state.queued_at or request.queued_at
@@ -272,7 +272,7 @@ class LocalJobs:
 
 def _suspicions(state: JobState, request: ClaimRequest) -> int:
     own = request.claim.nonce
-    return sum(place == request.place for nonce, place in state.claims.items() if nonce != own)
+    return sum(origin == request.origin for nonce, origin in state.claims.items() if nonce != own)
 
 
 def _reopens(state: JobState, request: ClaimRequest) -> bool:

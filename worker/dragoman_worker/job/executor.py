@@ -93,7 +93,7 @@ class Executor:
         except Draining:
             return Released("draining")
         except BaseException as error:  # noqa: BLE001  see as_defect
-            return Rejected(as_defect(error, place=delivery.place))
+            return Rejected(as_defect(error, place=delivery.origin))
 
     async def _run(self, job: JobInFlight) -> Outcome:
         try:
@@ -147,7 +147,7 @@ class Executor:
         )
         request = ClaimRequest(
             claim,
-            place=job.delivery.place,
+            origin=job.delivery.origin,
             queued_at=rfc3339(job.delivery.timestamp_ms),
             document_id=document.document_id if document else None,
             quarantine=quarantine,

@@ -58,7 +58,7 @@ class Openings:
 
     def of(self, delivery: Delivery) -> Opening:
         """Return the opening of a delivery; the timestamp distinguishes a recreated topic."""
-        return Opening(self, f"{delivery.place}@{delivery.timestamp_ms}")
+        return Opening(self, f"{delivery.origin}@{delivery.timestamp_ms}")
 
     @property
     def crashes(self) -> Mapping[str, JournalEntry]:

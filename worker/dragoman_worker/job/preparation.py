@@ -223,7 +223,7 @@ def _replay(delivery: Delivery) -> int:
     """Return the replay that is asked for, 0 for none; an unusable header is logged."""
     replay = replay_of(delivery.headers)
     if not replay and any(name == HEADER_REPLAY for name, _ in delivery.headers):
-        logger().warning("replay_ignored", place=delivery.place)
+        logger().warning("replay_ignored", place=delivery.origin)
     return replay
 
 

@@ -107,7 +107,7 @@ class Settler:
         await self._until_available(DEAD_LETTERS, self._dead_letters.publish, dead_letter)
         self._metrics.dead_letters.labels(failure.code.value).inc()
         self._log.warning(
-            "rejected", job_id=outcome.job_id, place=delivery.place, code=failure.code.value
+            "rejected", job_id=outcome.job_id, place=delivery.origin, code=failure.code.value
         )
 
     async def _finish(self, claim: Claim, result: TranslationResult) -> TranslationResult | None:

@@ -148,7 +148,7 @@ class Worker:
         capacity = self._intake.capacity()
         for delivery in await self._consumer.poll(capacity):
             self._intake.enter(delivery.topic, _size(delivery))
-            task = asyncio.create_task(self._work(delivery), name=delivery.place)
+            task = asyncio.create_task(self._work(delivery), name=delivery.origin)
             self._tasks[task] = delivery
             task.add_done_callback(self._task_ended)
         self.polled_at = time.monotonic()
@@ -207,7 +207,7 @@ class Worker:
             if trace is not None:
                 trace.end(fields)
         if self._log_jobs:
-            self._log.info("job_ended", place=delivery.place, **fields)
+            self._log.info("job_ended", place=delivery.origin, **fields)
 
     async def _do(self, delivery: Delivery) -> Outcome:
         while True:
@@ -217,7 +217,7 @@ class Worker:
             try:
                 stands = await self._settle(delivery, outcome)
             except EndLost:
-                self._log.warning("end_lost", place=delivery.place)
+                self._log.warning("end_lost", place=delivery.origin)
                 self._leave(held, None)
             else:
                 self._leave(held, stands)
@@ -226,7 +226,7 @@ class Worker:
     async def _settle(self, delivery: Delivery, outcome: Outcome) -> TranslationResult | None:
         """Settle the outcome, complete the offset and return the result that duplicates share."""
         if isinstance(outcome, Released):
-            self._log.debug("released", place=delivery.place, reason=outcome.reason)
+            self._log.debug("released", place=delivery.origin, reason=outcome.reason)
             return None
         stands = await self._settler.settle(delivery, outcome)
         self._consumer.complete(delivery)

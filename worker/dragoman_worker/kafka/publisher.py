@@ -191,14 +191,14 @@ class KafkaDeadLetters:
             names.HEADER_ORIGINAL_SHA256: hashlib.sha256(value).hexdigest(),
             names.HEADER_ORIGINAL_SIZE: str(len(value)),
         }
-        place = delivery.place.encode()
-        key = place if delivery.key is None and self._needs_keys else delivery.key
+        origin = delivery.origin.encode()
+        key = origin if delivery.key is None and self._needs_keys else delivery.key
         whole = _merged(delivery.headers, added)
         stubbed, short = _merged(delivery.headers, stub), _merged((), stub)
         forms = [(key, delivery.value, whole), (key, None, stubbed), (None, None, short)]
         if key is None:
-            forms += [(place, delivery.value, whole), (place, None, stubbed)]
-        sent = await self._first_sendable(*forms, (place, None, short))
+            forms += [(origin, delivery.value, whole), (origin, None, stubbed)]
+        sent = await self._first_sendable(*forms, (origin, None, short))
         self._needs_keys = self._needs_keys or (key is None and sent > 2)
 
     async def _first_sendable(self, *forms: tuple[bytes | None, bytes | None, Headers]) -> int:

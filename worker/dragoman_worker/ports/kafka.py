@@ -33,8 +33,8 @@ class Delivery(NamedTuple):
     """Why the record cannot be read; None for nearly every record."""
 
     @property
-    def place(self) -> str:
-        """``topic/partition/offset``, which names the record in logs and claims."""
+    def origin(self) -> str:
+        """``topic/partition/offset``, which names the record: `place` in logs and scripts."""
         return f"{self.topic}/{self.partition}/{self.offset}"
 
 

@@ -29,7 +29,7 @@ class ClaimRequest(NamedTuple):
     """A claim to make, and what the `claim` script needs beside it (docs/reference/scripts.md)."""
 
     claim: Claim
-    place: str
+    origin: str
     """Of the record: ``topic/partition/offset``."""
     queued_at: str
     """The record's timestamp, RFC 3339."""

@@ -150,7 +150,7 @@ class RedisStore:
         arguments = scripts.claim_args(
             nonce=claim.nonce,
             fingerprint=claim.fingerprint,
-            place=request.place,
+            place=request.origin,
             now=now_rfc3339(),
             live_ttl_ms=self._live_ttl_ms,
             queued_at=request.queued_at,

@@ -295,14 +295,14 @@ class Fleet:
         assert {type(each) for each in outcomes} <= {type(None), asyncio.CancelledError}
 
     async def _job(self, permits: Permits, job: str) -> None:
-        wanted = request(job, place=f"dragoman.jobs/0/{job}")
+        wanted = request(job, origin=f"dragoman.jobs/0/{job}")
         reply = await self.store.claim(wanted)
         if reply.verdict == "run":
             await self._work(permits, job)
         while reply.verdict == "suspect":
             level = Level.wanted(reply.suspicions)
             async with permits.quarantine(job, by_itself=level is Level.BY_ITSELF):
-                wanted = request(job, place=wanted.place, quarantine=level)
+                wanted = request(job, origin=wanted.origin, quarantine=level)
                 reply = await self.store.claim(wanted)
                 if reply.verdict == "run":
                     await self._work(permits, job)

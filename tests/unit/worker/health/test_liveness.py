@@ -239,7 +239,7 @@ def working_on(bench: Bench, *deliveries: Delivery) -> None:
     """Let the worker have tasks for these deliveries, and no others."""
     bench.worker._tasks.clear()
     for delivery in deliveries:
-        task = asyncio.create_task(asyncio.Event().wait(), name=delivery.place)
+        task = asyncio.create_task(asyncio.Event().wait(), name=delivery.origin)
         bench.waiting.append(task)  # type: ignore[arg-type]
         bench.worker._tasks[task] = delivery  # type: ignore[index]
 

@@ -59,7 +59,7 @@ async def test_a_suspect_whose_turn_comes_as_the_engine_dies_is_released_without
         await core.store.claim(
             ClaimRequest(
                 Claim("a1", envelope.fingerprint, nonce),
-                place="dragoman.jobs/0/0",
+                origin="dragoman.jobs/0/0",
                 queued_at="2030-01-01T00:00:00.000Z",
             )
         )

@@ -63,14 +63,14 @@ async def settled(core: Core, outcome: Outcome) -> None:
     assert await core.store.finish(outcome.claim, outcome.result)
 
 
-async def claimed_before(core: Core, value: bytes, places: list[str]) -> None:
+async def claimed_before(core: Core, value: bytes, origins: list[str]) -> None:
     """Leave claims outstanding, as crashed workers do."""
     envelope = open_record(value)
-    for number, place in enumerate(places):
+    for number, origin in enumerate(origins):
         await core.store.claim(
             ClaimRequest(
                 Claim(envelope.job_id, envelope.fingerprint, f"crashed{number}"),
-                place=place,
+                origin=origin,
                 queued_at="2030-01-01T00:00:00.000Z",
                 quarantine=Quarantine.BY_ITSELF,
             )

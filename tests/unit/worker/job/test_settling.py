@@ -50,7 +50,7 @@ async def test_an_id_that_ran_out_and_was_used_again_is_a_conflict() -> None:
     async with core.working():
         await core.inside("one two")
         now[0] += 61
-        wanted = request(fingerprint="0" * 64, place="dragoman.jobs/7/7")
+        wanted = request(fingerprint="0" * 64, origin="dragoman.jobs/7/7")
         other = claim_of(wanted, await core.store.claim(wanted))
         await core.store.finish(other, result(text="OTHER", fingerprint="0" * 64))
         core.store.events.clear()
@@ -143,7 +143,7 @@ async def test_a_run_that_a_replay_has_overtaken_tells_nothing() -> None:
     async with core.working():
         await core.inside("one two")
         fingerprint = open_record(record()).fingerprint
-        await core.store.claim(request(fingerprint=fingerprint, replay=1, place="other/0/0"))
+        await core.store.claim(request(fingerprint=fingerprint, replay=1, origin="other/0/0"))
         released.set()
         await core.all_completed()
     assert core.state().status is JobStatus.RUNNING
