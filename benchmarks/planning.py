@@ -4,7 +4,7 @@ usage: planning.py [--tokenizers DIR ...] [--rounds 5] [--items 1,8,64] [--rate 
 
 Jobs of 1, 8 and 64 items of 20 to 400 tokens each, planned as the worker does: profile, chat
 template, tokenising, budgets. No GPU and no vLLM. `loop` plans on the event loop; `thread` does
-each item in its thread by the gate, as the worker does with a tokenizer; `batches` does there at
+each item in its thread, in turns, as the worker does with a tokenizer; `batches` does there at
 once what has arrived since its last batch. With --rate, jobs arrive evenly at so many items per
 second; 0 is a burst. With --busy, other work keeps the loop busy for that share of the time, 3 ms
 at a time, as the front end of vLLM does; its CPU is not counted. The ways take turns. CPU and wall

@@ -9,7 +9,9 @@ from dragoman_worker import errors
 from dragoman_worker.errors import JOB_ERRORS, JobError
 
 KINDS = [
-    kind for kind in vars(errors).values() if isinstance(kind, type) and JobError in kind.__bases__
+    kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, JobError) and JobError in kind.__bases__
 ]
 
 

@@ -78,7 +78,7 @@ class Partitions:
         return offsets is not None and offsets.generation == delivery.generation
 
     def unheld(self, held: Mapping[int, AbstractSet[int]]) -> str | None:
-        """Return the place of the first unfinished delivery that is not `held`, by generation."""
+        """Return the origin of the first unfinished delivery that is not `held`, by generation."""
         for partition, offsets in self._offsets.items():
             offset = offsets.first_unfinished(without=held.get(offsets.generation, frozenset()))
             if offset is not None:

@@ -38,7 +38,7 @@ class Stage(IntEnum):
 
 
 class JournalEntry(NamedTuple):
-    """A record's place and timestamp, the stage of its last opening, and its number of crashes."""
+    """A record's origin and timestamp, the stage of its last opening, and its number of crashes."""
 
     name: str
     stage: Stage
