@@ -180,7 +180,9 @@ def test_the_estimate_is_smaller_than_the_cap_and_both_grow_with_what_is_expecte
 
 
 def test_every_row_is_composed_as_people_type_it() -> None:
-    rows = files("dragoman_worker.prompts").joinpath("parallel_text.tsv").read_text(encoding="utf-8")
+    rows = (
+        files("dragoman_worker.prompts").joinpath("parallel_text.tsv").read_text(encoding="utf-8")
+    )
     assert [row[:20] for row in rows.splitlines() if not is_normalized("NFC", row)] == []
     assert all(is_normalized("NFC", text) for text in parallel_text.by_tag().values())
 
