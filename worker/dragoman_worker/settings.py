@@ -91,7 +91,7 @@ class EngineSettings(GroupWithSecrets):
         if not isinstance(given, list | tuple) or not all(isinstance(url, str) for url in given):
             raise ValueError("give the URL of a server, such as http://HOST:8000, or a list")
         urls = tuple(url.strip().rstrip("/").removesuffix("/v1").rstrip("/") for url in given)
-        if not urls or not all(map(is_http_url, urls)):
+        if not all(map(is_http_url, urls)):
             raise ValueError("give the URL of a server, such as http://HOST:8000, or a list")
         return tuple(dict.fromkeys(urls))
 
