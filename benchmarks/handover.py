@@ -91,7 +91,7 @@ class Jobs:
         self._client = client
         self._names = names
         self._ended = 0
-        """So many of the first jobs have ended: nobody asks for these again."""
+        """The number of first jobs that have ended; they are not read again."""
 
     def fields(self, names: list[str], *fields: str) -> list[list[str | None]]:
         """Return these fields of each job's key."""

@@ -169,12 +169,8 @@ class Generator:
             attempt=unit.attempts,
             trace_headers=trace_headers,
         )
-        started = time.perf_counter()
         try:
-            try:
-                generation = await self._answer(request)
-            except Unavailable:  # the engine's server: the request waits, and no attempt is lost
-                generation = await self._outages.until_available(ENGINE, self._answer, request)
+            return await self._answered(request)
         except EngineDead:
             self._permits.close()  # before the release below grants it to another job
             raise
@@ -184,6 +180,17 @@ class Generator:
                 # A retry would keep all other jobs out of the engine for as long again.
                 raise PermanentEngineError(f"{why}, in quarantine after crashes") from None
             raise TransientEngineError(why) from None
+
+    async def _answered(self, request: GenerationRequest) -> Generation:
+        """Return the engine's answer; while its server is away the request waits, as for Redis."""
+        try:
+            return await self._timed(request)
+        except Unavailable:
+            return await self._outages.until_available(ENGINE, self._timed, request)
+
+    async def _timed(self, request: GenerationRequest) -> Generation:
+        started = time.perf_counter()
+        generation = await self._answer(request)
         if generation.completion_tokens:
             seconds = (time.perf_counter() - started) / generation.completion_tokens
             self._metrics.decode_seconds_per_token.observe(seconds)

@@ -43,7 +43,7 @@ def call(
     """
     decoding = request.decoding
     body: dict[str, Any] = {"model": decoding.adapter or model, "stream": False, "n": 1}
-    body |= {name: value for name, value in _sampling(decoding).items() if name not in without}
+    body |= {name: value for name, value in sampling(decoding).items() if name not in without}
     ids = request.prompt_ids
     body["max_tokens"] = exact or max(1, min(decoding.max_tokens, context - len(ids)))
     if exact is not None:
@@ -57,7 +57,8 @@ def call(
     return ServerCall(COMPLETIONS, {**body, "prompt": text})
 
 
-def _sampling(decoding: Decoding) -> dict[str, Any]:
+def sampling(decoding: Decoding) -> dict[str, Any]:
+    """Return the parameters that differ from the API's defaults, and the temperature."""
     given: dict[str, Any] = {"temperature": decoding.temperature}
     for name, neutral in (
         ("top_p", 1.0),

@@ -16,9 +16,11 @@ from dragoman_worker.engines.openai.prompt_tokens import (
 )
 from dragoman_worker.engines.openai.replies import Faulty, Locked, RequestRejected, ServerError
 from dragoman_worker.engines.openai.server import Server
+from dragoman_worker.engines.sample import sample_of
 from dragoman_worker.errors import Halt, Unreachable
 from dragoman_worker.log import logger
 from dragoman_worker.prompts import parallel_text
+from dragoman_worker.prompts.base import Profile
 
 _START_S: Final = 120.0
 """Longest wait for the first answer: a server may load the model for it."""
@@ -35,6 +37,7 @@ class ServerFacts:
     version: str
     context: int
     tokens: PromptTokens
+    profile: Profile
     refused: tuple[str, ...]
     """Names of parameters that a server refuses."""
 
@@ -42,6 +45,11 @@ class ServerFacts:
     def sends_ids(self) -> bool:
         """Whether prompts are sent as token ids."""
         return isinstance(self.tokens, OwnTokens)
+
+    @property
+    def chats(self) -> bool:
+        """Whether the profile's prompts are chats."""
+        return _chats(self.profile)
 
     @property
     def prompts(self) -> str:
@@ -73,8 +81,38 @@ async def model_at(server: Server, wanted: str | None) -> tuple[str, Mapping[str
     if wanted is not None and f"{wanted}:latest" in by_name:  # Ollama's names
         return wanted, by_name[f"{wanted}:latest"]
     names = ", ".join(sorted(by_name)[:10]) or "none"
-    asked = "engine.model is missing" if wanted is None else f"no model is called {wanted!r}"
-    raise Halt(f"engine.model: {asked} at {server.url}; models there: {names}")
+    if wanted is None:
+        raise Halt(f"engine.model: name one of the models at {server.url}: {names}")
+    raise Halt(f"engine.model: no model is called {wanted!r} at {server.url}; models: {names}")
+
+
+async def facts_of(
+    server: Server,
+    model: str,
+    listed: Mapping[str, Any],
+    own: OwnTokens | None,
+    *,
+    profile: Profile,
+    context: object,
+) -> ServerFacts:
+    """Return what the server can do with the model. Raises ServerError, and Halt.
+
+    `listed` is what its list of models says, `own` the tokenizer here, `context` the given one.
+    """
+    tokens = await prompt_tokens(server, model, own)
+    path, sample = hello(model, tokens, chat=_chats(profile))
+    return ServerFacts(
+        model=model,
+        version=await version_of(server),
+        context=await context_of(server, listed, context),
+        tokens=tokens,
+        profile=profile,
+        refused=await refused_parameters(server, sample, path),
+    )
+
+
+def _chats(profile: Profile) -> bool:
+    return bool(profile.render(sample_of(profile)).prompt.messages)
 
 
 async def context_of(server: Server, model: Mapping[str, Any], given: object) -> int:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, overload
 
 from dragoman_connections.settings import SettingsError
+from dragoman_worker.errors import PermanentEngineError
 from dragoman_worker.ports import Prompt
 from dragoman_worker.prompts import parallel_text, tokens
 
@@ -103,7 +104,15 @@ class EstimatedTokens:
         return bool(self._counted)
 
     def encode(self, prompt: Prompt) -> Sequence[int]:
-        """Return the prompt with an estimate of its tokens."""
+        """Return the prompt with an estimate of its tokens.
+
+        Raises PermanentEngineError for a profile that begins the answer itself, with tokens.
+        """
+        if prompt.answer_start:
+            raise PermanentEngineError(
+                "this profile begins the answer with control tokens, which servers take only as "
+                "token ids: give engine.tokenizer"
+            )
         text = prompt.completion or "\n".join(_contents(prompt))
         return TextPrompt(prompt, self.count(text) + _FRAME_TOKENS)
 

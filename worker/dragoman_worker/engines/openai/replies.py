@@ -10,6 +10,7 @@ from math import isfinite
 from time import time
 from typing import Any, Final
 
+from dragoman_worker.errors import JobError, PermanentEngineError, TooLong, TransientEngineError
 from dragoman_worker.ports import FinishReason, Generation
 
 _MOST_CHARS: Final = 200
@@ -133,6 +134,31 @@ def generation_of(reply: Mapping[str, Any], *, model: str, prompt_tokens: int) -
         _count(usage.get("prompt_tokens"), prompt_tokens),
         _count(usage.get("completion_tokens"), 0),
     )
+
+
+def verdict(url: str, error: ServerError) -> JobError:
+    """Return the job's failure for a request that a working server did not answer."""
+    message = f"{url}: {error}"
+    if isinstance(error, TooLongForServer):
+        return TooLong(f"{message}: the prompt and its translation do not fit the context")
+    if isinstance(error, RequestRejected):
+        return PermanentEngineError(message)
+    return TransientEngineError(message)
+
+
+def wrong_setting(url: str, error: ServerError, model: str) -> str:
+    """Return what is wrong with the settings, and which one to change."""
+    reason = str(error)
+    if "status 401" in reason or "status 403" in reason:
+        return f"engine.api_key: {url} refuses the key ({reason})"
+    if "status 404" in reason:
+        return (
+            f"engine.url: {url} has no such address or no model {model!r} ({reason}); give "
+            "the URL without /v1, and engine.model as the server's /v1/models names it"
+        )
+    if "certificate" in reason:
+        return f"engine.ca_file: {url}: {reason}"
+    return f"engine.url: {url}: {reason}"
 
 
 def _same_model(answered: str, asked: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 
+from dragoman_worker.backoff import backoff, pause_s
 from dragoman_worker.engines.openai.concurrency import Concurrency
 from dragoman_worker.engines.openai.gauges import Gauges, gauges_of
 from dragoman_worker.engines.openai.replies import (
@@ -30,11 +31,10 @@ _CONNECT_S: Final = 10.0
 _PROBE_S: Final = 10.0
 _MOST_BYTES: Final = 64 * 1024 * 1024
 """Largest reply that is read; the longest translation has a few hundred kB."""
-_FIRST_PAUSE_S: Final = 0.5
-_LONGEST_PAUSE_S: Final = 15.0
+BACKOFF: Final = backoff(0.5, 15.0)
+"""Between two requests to a server that failed one, or asked for fewer."""
 _HANGS_S: Final = 60.0
 """A server that says that it runs requests and writes no token for this long hangs."""
-_BROKEN: Final = (aiohttp.ClientPayloadError, HttpProcessingError)
 
 
 class Server:
@@ -55,7 +55,9 @@ class Server:
         self._session = session
         self._tls = tls
         self._left_alone_until = 0.0
-        self._pause_s = _FIRST_PAUSE_S
+        self._throttles = 0
+        self._probes = 0
+        self._probe_at = 0.0
         self._generated: tuple[int, float] | None = None
         self._confirming: asyncio.Task[ServerError | None] | None = None
         self._pending: dict[asyncio.Task[Any], bool] = {}
@@ -67,6 +69,11 @@ class Server:
         if self.away or time.monotonic() < self._left_alone_until:
             return 0
         return max(0, self.concurrency.limit - self.in_flight)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a server that is left out is to be tried again now."""
+        return bool(self.away) and time.monotonic() >= self._probe_at
 
     async def post(
         self, path: str, body: Mapping[str, Any], *, within_s: float, quote: bool
@@ -104,7 +111,7 @@ class Server:
     def answered(self, tokens: int) -> None:
         """Count a request that was answered."""
         self.answers += 1
-        self._pause_s = _FIRST_PAUSE_S
+        self._throttles = 0
         self.concurrency.answered(tokens, self.in_flight, time.monotonic())
 
     def throttled(self, busy: Busy) -> None:
@@ -112,19 +119,26 @@ class Server:
         now = time.monotonic()
         if now >= self._left_alone_until:  # not once per request of one burst
             self.concurrency.throttled()
-        pause = self._pause_s if busy.pause_s is None else busy.pause_s
+        self._throttles += 1
+        pause = pause_s(BACKOFF, self._throttles) if busy.pause_s is None else busy.pause_s
         self._left_alone_until = max(self._left_alone_until, now + pause)
-        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
 
     def leave_out(self, reason: str) -> None:
-        """Send no requests until the server answers a probe again."""
+        """Send no requests until the server answers a probe again; those at it raise Away."""
         if not self.away:
+            self._probes = 0
+            self.probed()
             logger().warning("engine_server_away", server=self.url, error=reason)
         self.away = reason
         for task, cancelled in self._pending.items():
             if not cancelled:
                 self._pending[task] = True
                 task.cancel()
+
+    def probed(self) -> None:
+        """Count a probe without an answer: the next one is due after a longer pause."""
+        self._probes += 1
+        self._probe_at = time.monotonic() + pause_s(BACKOFF, self._probes)
 
     def is_back(self) -> None:
         """Send requests again."""
@@ -150,16 +164,24 @@ class Server:
         return None
 
     async def read_gauges(self) -> None:
-        """Read the server's own counts; a server without them has None. Raises Away if it hangs."""
+        """Read the server's own counts, if it has any. Raises Away if they show that it hangs.
+
+        A reading that fails changes nothing: a busy server may be late with one.
+        """
         try:
-            page = await self.get("/metrics")
+            read = gauges_of((await self.get("/metrics")).decode("utf-8", "replace"))
         except Away:
             raise
         except ServerError:
-            self.gauges = None
             return
-        self.gauges = gauges_of(page.decode("utf-8", "replace"))
-        self._raise_if_it_hangs()
+        if read is not None:
+            self.gauges = read
+            self._raise_if_it_hangs()
+
+    def close(self) -> None:
+        """Stop asking whether the server itself is at fault."""
+        if self._confirming is not None:
+            self._confirming.cancel()
 
     def _raise_if_it_hangs(self) -> None:
         gauges, now = self.gauges, time.monotonic()
@@ -194,20 +216,36 @@ class Server:
                 content = await _content(reply)
                 check_status(reply.status, reply.headers, content, quote=quote)
                 return content
-        except ServerError:
-            raise
-        except aiohttp.ClientConnectorCertificateError as error:
-            raise Locked(f"its certificate is not trusted: {error.certificate_error}") from None
-        except aiohttp.InvalidURL:
-            raise Locked("its address is not valid") from None
-        except _BROKEN:
-            raise Faulty("its reply broke off in the middle") from None
-        except TimeoutError:
-            raise TimedOut(f"no answer within {within_s:.0f} s") from None
-        except (aiohttp.ClientError, OSError) as error:
-            raise Away(_reason(error)) from None
-        except ValueError as error:  # aiohttp's parsers raise it for headers that are none
-            raise Faulty(f"its reply is not HTTP ({type(error).__name__})") from None
+        except (aiohttp.ClientError, HttpProcessingError, OSError, ValueError) as error:
+            raise _server_error(error, within_s) from None
+
+
+_MEANINGS: Final[tuple[tuple[type[Exception], type[ServerError], str], ...]] = (
+    (aiohttp.ClientConnectorCertificateError, Locked, "its certificate is not trusted"),
+    (aiohttp.InvalidURL, Locked, "its address is not valid"),
+    (aiohttp.ClientPayloadError, Faulty, "its reply broke off in the middle"),
+    (HttpProcessingError, Faulty, "its reply broke off in the middle"),
+    (aiohttp.ConnectionTimeoutError, Away, f"cannot connect within {_CONNECT_S:.0f} s"),
+    (TimeoutError, TimedOut, "no answer within {within_s:.0f} s"),
+    (aiohttp.ClientConnectorError, Away, "cannot connect: {reason}"),
+    (aiohttp.ServerDisconnectedError, Away, "it closed the connection"),
+    (aiohttp.ClientError, Away, "the connection broke ({name})"),
+    (OSError, Away, "the connection broke ({name})"),
+    (ValueError, Faulty, "its reply is not HTTP ({name})"),
+)
+"""What errors of a connection say of the server; the first that fits. Some are of several types."""
+
+
+def _server_error(error: Exception, within_s: float) -> ServerError:
+    """Return what an error of the connection says of the server."""
+    system = getattr(error, "os_error", error)
+    reason = getattr(system, "strerror", None) or system
+    for kind, meaning, words in _MEANINGS:
+        if isinstance(error, kind):
+            return meaning(
+                words.format(within_s=within_s, reason=reason, name=type(error).__name__)
+            )
+    return Faulty(f"its reply cannot be read ({type(error).__name__})")
 
 
 async def _content(reply: aiohttp.ClientResponse) -> bytes:
@@ -217,11 +255,3 @@ async def _content(reply: aiohttp.ClientResponse) -> bytes:
         if len(content) > _MOST_BYTES:
             raise Faulty(f"its reply is larger than {_MOST_BYTES // 2**20} MiB")
     return bytes(content)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return f"cannot connect: {error.os_error.strerror or error.os_error}"
-    if isinstance(error, aiohttp.ServerDisconnectedError):
-        return "it closed the connection"
-    return f"the connection broke ({type(error).__name__})"

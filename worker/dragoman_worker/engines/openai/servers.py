@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from dragoman_worker.engines.openai.server import Server
 from dragoman_worker.errors import Unavailable
+from dragoman_worker.ports import EngineStats
 
 
 class ServerPool:
@@ -18,21 +19,39 @@ class ServerPool:
         self._waiting: OrderedDict[asyncio.Future[Server], None] = OrderedDict()
 
     @property
-    def waiting(self) -> int:
-        """Requests that no server may get yet."""
-        return len(self._waiting)
-
-    @property
-    def in_flight(self) -> int:
-        """Requests at the servers."""
-        return sum(server.in_flight for server in self.all)
-
-    @property
     def away(self) -> str:
         """Why no server gets requests; empty if one does."""
         if all(server.away for server in self.all):
             return "; ".join(f"{server.url}: {server.away}" for server in self.all)
         return ""
+
+    def stats(self) -> EngineStats:
+        """Return the requests at the servers and those that wait here or there.
+
+        Where a server counts itself, others' requests are left out as far as that can be seen.
+        """
+        running = waiting = preemptions = 0
+        usage: list[float | None] = []
+        for server in self.all:
+            gauges = None if server.away else server.gauges
+            late = server.in_flight if server.away else 0
+            if gauges is not None:
+                late = min(server.in_flight, gauges.waiting)
+                preemptions += gauges.preemptions
+            running += server.in_flight - late
+            waiting += late
+            if not server.away:
+                known = gauges.kv_cache_usage if gauges else None
+                usage.append(known if server.in_flight or known is None else 0.0)
+        known_usage = [each for each in usage if each is not None]
+        complete = bool(known_usage) and len(known_usage) == len(usage)
+        return EngineStats(
+            running=running,
+            waiting=waiting + len(self._waiting),
+            kv_cache_usage=sum(known_usage) / len(known_usage) if complete else None,
+            preemptions=preemptions,
+            away=self.away,
+        )
 
     async def acquire(self) -> Server:
         """Wait for a server that may get a request. Raises Unavailable while all are away."""

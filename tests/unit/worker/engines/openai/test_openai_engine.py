@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from tenacity import wait_fixed
 
-from dragoman_worker.engines.openai import OpenAIEngine
-from dragoman_worker.engines.openai import engine as engine_module
+from dragoman_worker.engines.openai import OpenAIEngine, watch
+from dragoman_worker.engines.openai import server as server_module
 from dragoman_worker.errors import (
     EngineDead,
     Halt,
@@ -30,8 +31,9 @@ from support.services.openai_server import Handler, OpenAIServer, answer, drop, 
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "_FIRST_PAUSE_S", 0.001)
-    monkeypatch.setattr(engine_module, "_WATCH_S", 0.02)
+    monkeypatch.setattr(watch, "_WATCH_S", 0.02)
+    for module in (server_module, watch):
+        monkeypatch.setattr(module, "BACKOFF", wait_fixed(0.001))
 
 
 def settings(*servers: OpenAIServer, **more: Any) -> EngineSettings:
@@ -314,3 +316,39 @@ async def test_a_server_that_writes_nothing_while_it_runs_requests_is_left_out(
             server.well = False
             with pytest.raises(Unavailable, match="wrote nothing"):
                 await made.generate(request(made))
+
+
+async def test_the_start_names_the_server_that_refuses_the_key() -> None:
+    async with OpenAIServer() as open_one, OpenAIServer(key="secret") as locked:
+        with pytest.raises(Halt, match=f"engine.api_key: {locked.url}"):
+            async with started(open_one, locked):
+                pass
+
+
+async def test_a_reading_of_the_counts_that_fails_leaves_the_last_one() -> None:
+    counts = "vllm:num_requests_running{} 0.0\nvllm:num_requests_waiting{} 0.0\n"
+    async with OpenAIServer() as server:
+        server.metrics = counts
+        async with started(server) as made:
+            (one,) = made._servers.all
+            server.metrics = None
+            await one.read_gauges()
+            assert one.gauges is not None
+
+
+async def test_a_server_that_was_away_at_the_start_is_measured_when_it_comes() -> None:
+    async with OpenAIServer() as one, OpenAIServer() as two:
+        two.metrics = "vllm:num_requests_running{} 0.0\nvllm:num_requests_waiting{} 0.0\n"
+        await two.stop()
+        async with started(one, two) as made:
+            late = made._servers.all[1]
+            await two.start()
+            await eventually(lambda: late.gauges is not None, timeout_s=20, what="its counts")
+            assert late.concurrency.limit > made._servers.all[0].concurrency.limit
+
+
+async def test_a_profile_that_begins_the_answer_needs_token_ids() -> None:
+    async with OpenAIServer() as server, started(server) as made:
+        prompt = Prompt(completion="TEXT", answer_start="<|channel|>final<|message|>")
+        with pytest.raises(PermanentEngineError, match=r"engine\.tokenizer"):
+            made.encode(prompt)
