@@ -12,7 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -194,6 +194,8 @@ class Dragoman(Resident):
     """The worker's own, beside those that say where it is and what it loads."""
     tree: Path | None = None
     """Checkout of another commit whose worker runs instead of this one's."""
+    servers: Sequence[Serve] = ()
+    """Servers that the worker sends its texts to, in place of an engine of its own."""
 
     def start(self) -> None:
         count = 1 if self.supervised else self.replicas
@@ -212,13 +214,12 @@ class Dragoman(Resident):
             "kafka.group_id": topic,
             "connect_timeout_s": 300,
             "redis.url": setting.redis,
-            "engine.kind": "vllm",
             "engine.model": setting.model,
             "engine.profile": setting.profile,
             **exact_lengths(setting.exact),
             "http.port": 0,
             **({"engine.replicas": self.replicas} if self.supervised else {}),
-            **{f"engine.options.{name}": value for name, value in self.options.items()},
+            **self._engine(),
             **self.settings,
         }
         with log.open("wb") as file:
@@ -229,6 +230,14 @@ class Dragoman(Resident):
                 start_new_session=True,
                 env=_environment(self.gpus, self.tree),
             )
+
+    def _engine(self) -> dict[str, Any]:
+        if self.servers:
+            urls = ",".join(server.url for server in self.servers)
+            own = {"engine.kind": "openai", "engine.url": urls, "engine.replicas": 1}
+            return {**own, "engine.tokenizer": self.setting.model}
+        options = {f"engine.options.{name}": value for name, value in self.options.items()}
+        return {"engine.kind": "vllm", **options}
 
     def ready(self) -> bool:
         for process, log in zip(self.processes, self.logs, strict=True):

@@ -30,7 +30,17 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # pipeline.py and its neighb
 from one_run import Runner, Spec, rounds_of
 from pinning import pin
 from pipeline import services
-from residents import KINDS, SPAWN, Dragoman, Resident, Setting, StartFailed, engines_of, topics_of
+from residents import (
+    KINDS,
+    SPAWN,
+    Dragoman,
+    Resident,
+    Serve,
+    Setting,
+    StartFailed,
+    engines_of,
+    topics_of,
+)
 from summary import summary
 
 LEAST_S = 15  # no use of an engine that is ready later
@@ -108,25 +118,37 @@ class Bench:
     async def _start(self, names: set[str], phase: Spec) -> None:
         """Load missing residents: together, or the first alone so that it fills the caches.
 
-        A phase's `load` names what later phases need too. What fails to start fails its own runs.
+        Workers whose engine is another resident's server start once that is ready. A phase's `load`
+        names what later phases need too. What fails to start fails its own runs.
         """
+        specs = self._plan["residents"]
         wanted = {*names, *phase.get("load", [])} & self._used()
+        wanted |= {server for name in wanted for server in specs[name].get("servers", [])}
         wanted -= {*self._residents, *self._failed}
-        missing = [name for name in self._plan["residents"] if name in wanted]
+        missing = [name for name in specs if name in wanted]
         if not missing:
             return
         self._in_time(phase.get("start_s", 30), "loading " + ", ".join(missing))
-        alone = 1 if self._plan.get("first_alone") else len(missing)
-        for group in (missing[:alone], missing[alone:]):
-            for name in group:
-                self._residents[name] = self._resident(name)
-                self._residents[name].start()
+        own = [name for name in missing if "servers" not in specs[name]]
+        served = [name for name in missing if "servers" in specs[name]]
+        alone = 1 if self._plan.get("first_alone") else len(own)
+        for group in (own[:alone], own[alone:], served):
+            started = [resident for name in group if (resident := self._launched(name))]
             await asyncio.to_thread(self._runner.prepare)
-            await self._until_ready([self._residents[name] for name in group])
+            await self._until_ready(started)
         for name in missing:
             if name in self._residents:
                 await self._warmed(name)
                 self._pin(name)
+
+    def _launched(self, name: str) -> Resident | None:
+        try:
+            self._residents[name] = resident = self._resident(name)
+        except StartFailed as why:
+            self._fail(name, str(why))
+            return None
+        resident.start()
+        return resident
 
     def _pin(self, name: str) -> None:
         """Give a resident's engines a core each of their own, if the plan says so."""
@@ -156,7 +178,14 @@ class Bench:
             for_all = dict(text.split("=", 1) for text in self._given.set)
             resident.settings = {**for_all, **spec.get("settings", {})}
             resident.tree = Path(spec["tree"]) if "tree" in spec else None
+            resident.servers = [self._server(each) for each in spec.get("servers", [])]
         return resident
+
+    def _server(self, name: str) -> Serve:
+        server = self._residents.get(name)
+        if not isinstance(server, Serve):
+            raise StartFailed(f"{name} is not a server that runs")
+        return server
 
     async def _until_ready(self, loading: list[Resident]) -> None:
         while loading:
