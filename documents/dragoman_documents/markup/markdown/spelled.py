@@ -49,6 +49,7 @@ _ALONE_MDX: Final = re.compile(r"\s*(?:\{.*\}|<.*>)\s*")
 _MARKS: Final = re.compile(f"[{MARK}{END}]")
 _BREAKS: Final = re.compile(r"[\r\n\v\f]+")
 _BLANKS: Final = " \t"
+_ANGLE: Final = re.compile("<")
 
 
 class Spelled:
@@ -176,16 +177,26 @@ class Spelled:
 def _kept(text: str, unit: SourceUnit, *, mdx: bool) -> list[Kept]:
     """Return what a translation keeps of its source's spelling.
 
-    One more dollar than the source has makes a formula of those that were text. In MDX a `<` is
-    text only in front of a blank.
+    One more dollar than the source has makes a formula of those that were text.
     """
     kept, source = unit.spelling.kept(text), unit.spelling.text
     changed = {each for each in unit.syntax if text.count(each) != source.count(each)}
     if mdx and "<" in text:
-        kept = [
-            each for each in kept if each.raw != "<" or text[each.end : each.end + 1] in _BLANKS
-        ]
+        harmless = _bare_angles(text, source)
+        kept = [each for each in kept if each.raw != "<" or each.end in harmless]
     return [each for each in kept if text[each.start : each.end] not in changed]
+
+
+def _bare_angles(text: str, source: str) -> set[int]:
+    """Return the ends of each `<` that MDX reads as it reads that of the source, if it is bare.
+
+    It is text in front of a blank. What else MDX makes of one, it makes of the source's as well if
+    the same character follows.
+    """
+    ends, theirs = ([found.end() for found in _ANGLE.finditer(each)] for each in (text, source))
+    follow = [source[end : end + 1] for end in theirs] if len(ends) == len(theirs) else ()
+    same = {end for end, after in zip(ends, follow, strict=False) if text[end : end + 1] == after}
+    return same | {end for end in ends if text[end : end + 1] in _BLANKS}
 
 
 _NOTHING: Final[frozenset[tuple[int, int]]] = frozenset()

@@ -633,6 +633,7 @@ def test_modules_and_expressions_take_linear_time(part: str) -> None:
         (r"\< i", r"Zz \< i \<b"),
         ("a < b", r"Zz a < b \<b"),
         (r"a < b and c \< d", r"Zz a \< b and c \< d \<b"),
+        ("3<5 and <!- x", r"Zz 3\<5 and \<!- x \<b"),
     ],
 )
 def test_an_angle_of_mdx_stays_as_it_is_spelled_where_it_is_text(page: str, expected: str) -> None:
