@@ -67,7 +67,7 @@ class XcStrings:
         file = decoded(data, recognise=False)
         root = tree(file.text)
         language, strings = root.at("sourceLanguage"), root.at("strings")
-        if language is None or language.text is None or strings is None:
+        if language is None or language.text is None or strings is None or not strings.is_object:
             detail = "it is JSON, but no string catalog: it lacks sourceLanguage or strings"
             raise DocumentError("wrong_type", detail)
         remarks: list[Remark] = []
@@ -117,13 +117,16 @@ def _entries(
 ) -> Iterator[_Entry]:
     """Yield the keys that can be translated; remark those that cannot."""
     for key, member in strings.members.items():
-        entry = member.value
+        entry, name = member.value, shortened((key,))
+        around = (entry, entry.at("localizations"), entry.at("localizations", source))
+        if not all(each.is_object for each in around if each is not None):
+            remarks.append(Remark(name, _NO_ENTRY, "message"))
+            continue
         wanted = entry.at("shouldTranslate")
         if (wanted and wanted.is_false) or _text(entry.at("extractionState")) == "stale":
             continue
         texts = _sources(entry.at("localizations", source), key)
         target = entry.at("localizations", options.target_lang)
-        name = shortened((key,))
         if texts is None or (target is not None and _held(target) is None):
             remarks.append(Remark(name, _VARIES, "message"))
         elif None in texts or is_known([each or "" for each in texts], options, kept=KEPT):
@@ -135,6 +138,7 @@ def _entries(
             remarks.append(Remark(name, detail, "message"))
 
 
+_NO_ENTRY: Final = "no entry as Xcode writes it, an object is missing: left alone"
 _VARIES: Final = "it varies by device or has substitutions: left alone"
 _Texts = Mapping[str | None, str]
 """Texts by plural category, or one by None."""

@@ -44,6 +44,11 @@ class Node:
         return _meaning(spelled) if spelled.startswith('"') else None
 
     @property
+    def is_object(self) -> bool:
+        """Whether the value is an object, which has room for members."""
+        return self._document.text.startswith("{", self.start)
+
+    @property
     def is_false(self) -> bool:
         """Whether the value is `false`."""
         return self._document.text.startswith("false", self.start)

@@ -132,6 +132,11 @@ def test_drafts_need_review_and_forms_without_translation_are_new() -> None:
         (localized(pl={"variations": {"device": {"mac": unit("Click")}}}), 1),
         (localized(en=plural(few="%d a", other="%d b")), 1),
         (localized(en=plural(one="%d a")), 1),
+        ("a text", 1),
+        (["x"], 1),
+        (None, 1),
+        ({"localizations": "en"}, 1),
+        (localized(en="a text"), 1),
     ],
 )
 def test_other_entries_are_left_alone(entry: object, remarks: int) -> None:
@@ -149,6 +154,7 @@ def test_a_catalog_of_the_target_language_itself_has_no_segments() -> None:
     [
         (b"{}", "wrong_type"),
         (b'{"sourceLanguage": "en"}', "wrong_type"),
+        (b'{"sourceLanguage": "en", "strings": ["Hello"]}', "wrong_type"),
         (b"", "corrupt"),
         (b'{"a": 1, "a": 2}', "corrupt"),
         (b"[" * 129 + b"]" * 129, "bomb"),
