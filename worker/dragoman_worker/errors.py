@@ -26,7 +26,8 @@ A new code also needs its name in `dragoman_schemas.failures`; CONTRIBUTING.md h
     ├── Unencodable              reject   a result that JSON in UTF-8 cannot hold
     └── Halt                     halt     the process exits non-zero, settles nothing more
         ├── EngineDead           halt
-        └── Unreachable          halt     broker or Redis, at startup
+        │   └── ServersRefuse    halt     no job is to blame: all are released
+        └── Unreachable          halt     broker, Redis or the engine's server, at startup
 """
 
 from __future__ import annotations
@@ -228,6 +229,18 @@ class Halt(WorkerError):
 class EngineDead(Halt):
     """The engine process died and cannot be restarted from inside the worker."""
 
+    blames_jobs: ClassVar[bool] = True
+    """Whether a job in the engine may be the cause, so that its claim stays and is counted."""
+
+
+class ServersRefuse(EngineDead):
+    """Every server of the engine refuses harmless requests: a key, an address or a name is wrong.
+
+    No job is to blame for it.
+    """
+
+    blames_jobs = False
+
 
 class Unreachable(Halt):
-    """Kafka or Redis did not answer within connect_timeout_s; the message names the address."""
+    """A server did not answer within connect_timeout_s; the message names the address."""

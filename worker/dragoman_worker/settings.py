@@ -91,8 +91,10 @@ class EngineSettings(GroupWithSecrets):
         if not isinstance(given, list | tuple) or not all(isinstance(url, str) for url in given):
             raise ValueError("give the URL of a server, such as http://HOST:8000, or a list")
         urls = tuple(url.strip().rstrip("/").removesuffix("/v1").rstrip("/") for url in given)
-        if not all(map(is_http_url, urls)):
-            raise ValueError("give the URL of a server, such as http://HOST:8000, or a list")
+        if not all(map(is_http_url, urls)) or any("?" in url or "#" in url for url in urls):
+            raise ValueError(
+                "give the URL of a server, such as http://HOST:8000, without a query; or a list"
+            )
         return tuple(dict.fromkeys(urls))
 
     @field_validator("replicas", mode="before")

@@ -39,6 +39,8 @@ class OpenAIServer:
         self.metrics: str | None = None
         self.refuses: frozenset[str] = frozenset()
         """Parameters that get a 400."""
+        self.refuses_all: int | None = None
+        """A status by which every completion is refused."""
         self.takes_ids = True
         self.well = True
         """Whether harmless requests are answered; a Handler decides on the others."""
@@ -102,6 +104,8 @@ class OpenAIServer:
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         if (refused := self._refused(request)) is not None:
             return refused
+        if self.refuses_all is not None:
+            return error(self.refuses_all, "no")
         body = await request.json()
         self.bodies.append(body)
         self.open += 1

@@ -182,8 +182,7 @@ async def _engine(settings: WorkerSettings) -> CheckResult:
     except (SettingsError, Halt) as error:
         return CheckResult("engine", "bad", str(error))
     if isinstance(engine, Served):
-        at = ", ".join(settings.engine.url)
-        detail = f"{engine.info.version} at {at}: {engine.found}; context {limits.max_model_len}"
+        detail = f"{engine.info.version}: {engine.found}; context {limits.max_model_len}"
         return CheckResult("engine", "ok", detail)
     return CheckResult(
         "engine",

@@ -12,10 +12,13 @@ from dragoman_worker.ports import Engine
 from dragoman_worker.settings import EngineSettings, WorkerSettings
 
 
-def open_engine(settings: EngineSettings, *, log_level: str = "info") -> Engine:
+def open_engine(
+    settings: EngineSettings, *, log_level: str = "info", wait_s: float = 0.0
+) -> Engine:
     """Return the engine that ``engine.kind`` names, not started yet.
 
-    `log_level` is ``log.level``: at ``debug`` vLLM's own log is shown in full.
+    `log_level` is ``log.level``: at ``debug`` vLLM's own log is shown in full. For `wait_s` seconds
+    an engine that is a server is waited for.
     Raises SettingsError if an option is invalid.
     """
     if settings.kind == "echo":
@@ -25,7 +28,7 @@ def open_engine(settings: EngineSettings, *, log_level: str = "info") -> Engine:
     if settings.kind == "openai":
         from dragoman_worker.engines.openai import OpenAIEngine  # noqa: PLC0415 - lazy on purpose
 
-        return OpenAIEngine(settings)
+        return OpenAIEngine(settings, wait_s=wait_s)
     from dragoman_worker.engines.vllm import VllmEngine  # noqa: PLC0415 - lazy on purpose
 
     return VllmEngine(settings, log_level=log_level)
@@ -33,7 +36,9 @@ def open_engine(settings: EngineSettings, *, log_level: str = "info") -> Engine:
 
 async def start_engine(stack: AsyncExitStack, settings: WorkerSettings) -> Engine:
     """Start the engine and log its limits; `stack` closes it. Raises SettingsError and Halt."""
-    engine = open_engine(_traced(settings), log_level=settings.log.level)
+    engine = open_engine(
+        _traced(settings), log_level=settings.log.level, wait_s=settings.connect_timeout_s
+    )
     stack.push_async_callback(engine.close)
     started = time.monotonic()
     logger().info("engine_starting", kind=settings.engine.kind, model=settings.engine.model)

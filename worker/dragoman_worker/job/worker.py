@@ -270,7 +270,8 @@ class Worker:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         claims = list(self._in_flight.claims())
-        if claims and not isinstance(self._halt, EngineDead):
+        blamed = isinstance(self._halt, EngineDead) and self._halt.blames_jobs
+        if claims and not blamed:
             self._log.info("releasing", jobs=len(claims))
             try:
                 async with asyncio.timeout(RELEASE_WITHIN_S):

@@ -8,9 +8,9 @@ import pytest
 from pydantic import BaseModel, ValidationError, field_validator
 
 from dragoman_connections.settings import SettingsError
+from dragoman_worker.engines.one_line import one_line
 from dragoman_worker.engines.vllm.start_failures import (
     TooLittleMemory,
-    one_line,
     start_failure,
 )
 from dragoman_worker.errors import Halt

@@ -31,23 +31,23 @@ def call(
     request: GenerationRequest,
     *,
     model: str,
-    context: int,
+    max_tokens: int,
     without: Sequence[str] = (),
-    exact: int | None = None,
+    exact: bool = False,
 ) -> ServerCall:
     """Return what to post for a request. Fields in `without` are those the server refuses.
 
     Only parameters that differ from the API's defaults are sent, but for temperature and the
-    number of tokens, whose defaults differ from server to server. The answer is cut off where the
-    context ends: servers refuse a request for more.
+    number of tokens, whose defaults differ from server to server. With `exact` the answer has
+    `max_tokens`.
     """
     decoding = request.decoding
     body: dict[str, Any] = {"model": decoding.adapter or model, "stream": False, "n": 1}
     body |= {name: value for name, value in sampling(decoding).items() if name not in without}
     ids = request.prompt_ids
-    body["max_tokens"] = exact or max(1, min(decoding.max_tokens, context - len(ids)))
-    if exact is not None:
-        body |= {"ignore_eos": True, "min_tokens": exact}
+    body["max_tokens"] = max_tokens
+    if exact:
+        body |= {"ignore_eos": True, "min_tokens": max_tokens}
     if not isinstance(ids, TextPrompt):
         return ServerCall(COMPLETIONS, {**body, "prompt": list(ids)})
     prompt = ids.prompt

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dragoman_worker.engines.one_line import one_line
 from dragoman_worker.engines.openai.bodies import CHAT, COMPLETIONS, EXTENSIONS
 from dragoman_worker.engines.openai.prompt_tokens import (
     EstimatedTokens,
     OwnTokens,
     PromptTokens,
 )
-from dragoman_worker.engines.openai.replies import Faulty, Locked, RequestRejected, ServerError
+from dragoman_worker.engines.openai.replies import (
+    Faulty,
+    Locked,
+    RequestRejected,
+    ServerError,
+    choice_of,
+)
 from dragoman_worker.engines.openai.server import Server
 from dragoman_worker.engines.sample import sample_of
-from dragoman_worker.errors import Halt, Unreachable
+from dragoman_worker.errors import Halt
 from dragoman_worker.log import logger
 from dragoman_worker.prompts import parallel_text
 from dragoman_worker.prompts.base import Profile
@@ -66,7 +74,7 @@ async def model_at(server: Server, wanted: str | None) -> tuple[str, Mapping[str
     """
     try:
         reply = json.loads(await server.get("/v1/models"))
-        listed = [each for each in reply["data"] if isinstance(each.get("id"), str)]
+        listed = [each for each in reply["data"] if isinstance(each["id"], str)]
     except Locked as error:
         if "status 404" not in str(error) or wanted is None:
             raise
@@ -80,31 +88,25 @@ async def model_at(server: Server, wanted: str | None) -> tuple[str, Mapping[str
         return wanted, by_name[wanted]
     if wanted is not None and f"{wanted}:latest" in by_name:  # Ollama's names
         return wanted, by_name[f"{wanted}:latest"]
-    names = ", ".join(sorted(by_name)[:10]) or "none"
+    names = one_line(", ".join(sorted(by_name)[:10]), max_chars=300) or "none"
     if wanted is None:
         raise Halt(f"engine.model: name one of the models at {server.url}: {names}")
     raise Halt(f"engine.model: no model is called {wanted!r} at {server.url}; models: {names}")
 
 
 async def facts_of(
-    server: Server,
-    model: str,
-    listed: Mapping[str, Any],
-    own: OwnTokens | None,
-    *,
-    profile: Profile,
-    context: object,
+    server: Server, model: str, own: OwnTokens | None, *, profile: Profile, context: int
 ) -> ServerFacts:
     """Return what the server can do with the model. Raises ServerError, and Halt.
 
-    `listed` is what its list of models says, `own` the tokenizer here, `context` the given one.
+    `own` is the tokenizer here.
     """
     tokens = await prompt_tokens(server, model, own)
     path, sample = hello(model, tokens, chat=_chats(profile))
     return ServerFacts(
         model=model,
         version=await version_of(server),
-        context=await context_of(server, listed, context),
+        context=context,
         tokens=tokens,
         profile=profile,
         refused=await refused_parameters(server, sample, path),
@@ -116,11 +118,16 @@ def _chats(profile: Profile) -> bool:
 
 
 async def context_of(server: Server, model: Mapping[str, Any], given: object) -> int:
-    """Return the tokens of a prompt and its answer together."""
+    """Return the tokens of a prompt and its answer together; `given` is that of the settings."""
     if type(given) is int and given > 0:
         return given
     meta = model.get("meta")
-    for value in (model.get("max_model_len"), model.get("context_length"), await _n_ctx(server)):
+    for value in (
+        model.get("max_model_len"),
+        await _n_ctx(server),
+        await _ollama_context(server, model.get("id")),
+        model.get("context_length"),
+    ):
         if type(value) is int and value > 0:
             return value
     trained = meta.get("n_ctx_train") if isinstance(meta, Mapping) else None
@@ -136,6 +143,18 @@ async def _n_ctx(server: Server) -> object:
         reply = json.loads(await server.get("/props"))
         return reply["default_generation_settings"]["n_ctx"]
     except (ServerError, ValueError, KeyError, TypeError):
+        return None
+
+
+async def _ollama_context(server: Server, model: object) -> object:
+    """Return the context with which Ollama has loaded the model: it cuts longer prompts silently.
+
+    A model may be trained for more.
+    """
+    try:
+        loaded = json.loads(await server.get("/api/ps"))["models"]
+        return next(each["context_length"] for each in loaded if each["name"] == model)
+    except (ServerError, ValueError, KeyError, TypeError, StopIteration):
         return None
 
 
@@ -172,25 +191,43 @@ def _counted(own: OwnTokens, texts: Iterable[str]) -> dict[str, int]:
 
 async def _takes_ids(server: Server, model: str, own: OwnTokens) -> bool:
     ids = own.plain_ids(_HELLO)
-    body = {"model": model, "prompt": ids, "max_tokens": 1}
     try:
-        reply = await server.post(COMPLETIONS, body, within_s=_START_S, quote=True)
+        return await _counted_by(server, model, ids) in {None, len(ids), len(ids) + 1}
     except (RequestRejected, Locked, Faulty):
         return False
+
+
+async def _counted_by(server: Server, model: str, prompt: str | list[int]) -> int | None:
+    """Return how many tokens the server counts in a prompt; None if it does not say.
+
+    Raises ServerError; Faulty also where it takes a list of ids for a list of prompts.
+    """
+    body = {"model": model, "prompt": prompt, "max_tokens": 1}
+    reply = await server.post(COMPLETIONS, body, within_s=_START_S, quote=True)
+    choice_of(reply, model)
     usage = reply.get("usage")
     counted = usage.get("prompt_tokens") if isinstance(usage, Mapping) else None
-    return counted in {None, len(ids), len(ids) + 1}
+    return counted if type(counted) is int else None
 
 
 async def _check_tokenizer(server: Server, model: str, own: OwnTokens) -> None:
-    theirs = await _ids(server, model, _PROBE_TEXT)
-    if theirs is not None and theirs != own.plain_ids(_PROBE_TEXT):
+    """Raise Halt if the server's tokenizer is another: by its ids, or by how many it counts."""
+    ours, theirs = own.plain_ids(_PROBE_TEXT), await _ids(server, model, _PROBE_TEXT)
+    alike = theirs == ours
+    if theirs is None:
+        counted = None
+        with suppress(RequestRejected, Locked, Faulty):
+            counted = await _counted_by(server, model, _PROBE_TEXT)
+        alike = counted is None or 0 <= counted - len(ours) <= _MOST_MARKS
+    if not alike:
         raise Halt(
             f"engine.tokenizer: its token ids are not those of {model} at {server.url}; give the "
             "tokenizer of that model"
         )
 
 
+_MOST_MARKS: Final = 2
+"""Tokens that a server may put around a text, such as the one that begins every prompt."""
 _PROBE_TEXT: Final = "Grüße, 你好, привет: 3 × 7 = 21."
 
 
@@ -240,6 +277,12 @@ async def refused_parameters(
     return tuple(refused)
 
 
+async def say_hello(server: Server, facts: ServerFacts, *, within_s: float) -> None:
+    """Ask the server something harmless. Raises the ServerError of what is no answer."""
+    path, body = hello(facts.model, facts.tokens, chat=facts.chats)
+    choice_of(await server.post(path, body, within_s=within_s, quote=True), facts.model)
+
+
 def hello(model: str, tokens: PromptTokens | None, *, chat: bool) -> tuple[str, dict[str, Any]]:
     """Return a harmless request: a path and its body."""
     body: dict[str, Any] = {"model": model, "max_tokens": 1, "temperature": 0}
@@ -248,10 +291,3 @@ def hello(model: str, tokens: PromptTokens | None, *, chat: bool) -> tuple[str, 
     if chat:
         return CHAT, {**body, "messages": [{"role": "user", "content": _HELLO}]}
     return COMPLETIONS, {**body, "prompt": _HELLO}
-
-
-def unreachable(servers: Sequence[Server], errors: Sequence[ServerError]) -> Unreachable:
-    """Return the failure of a start at which no server answered."""
-    pairs = zip(servers, errors, strict=True)
-    why = "; ".join(f"{server.url}: {error}" for server, error in pairs)
-    return Unreachable(f"engine.url: no server answers: {why}. Is it running?")

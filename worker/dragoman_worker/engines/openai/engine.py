@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 import aiohttp
 
 from dragoman_connections.settings import SettingsError
 from dragoman_schemas.results import EngineInfo
 from dragoman_worker.engines.exact_lengths import completed, exact_length
-from dragoman_worker.engines.openai import bodies, discovery
+from dragoman_worker.engines.openai import bodies
 from dragoman_worker.engines.openai.concurrency import AnswerPace
 from dragoman_worker.engines.openai.discovery import ServerFacts
-from dragoman_worker.engines.openai.prompt_tokens import JOINER, TextPrompt, load_tokenizer
+from dragoman_worker.engines.openai.opening import limits_of, open_servers
+from dragoman_worker.engines.openai.prompt_tokens import JOINER, TextPrompt
 from dragoman_worker.engines.openai.replies import (
     Away,
     Busy,
-    Locked,
+    Faulty,
     ServerError,
+    TooLongForServer,
     generation_of,
     verdict,
-    wrong_setting,
 )
 from dragoman_worker.engines.openai.server import Server
 from dragoman_worker.engines.openai.servers import ServerPool
+from dragoman_worker.engines.openai.trust import Trust
 from dragoman_worker.engines.openai.watch import ServerWatch
-from dragoman_worker.engines.sample import ask_sample
+from dragoman_worker.engines.sample import ask_sample, sample_of
 from dragoman_worker.errors import (
     EngineDead,
     Halt,
     PermanentEngineError,
+    ServersRefuse,
     TooLong,
     TransientEngineError,
     Unavailable,
@@ -44,10 +46,11 @@ from dragoman_worker.ports import (
     GenerationRequest,
     Prompt,
 )
-from dragoman_worker.prompts.table import profiles_of
 from dragoman_worker.settings import EngineSettings
 
 _WARM_UP_S: Final = 600.0
+_LEAST_ROOM: Final = 32
+"""Tokens of an answer below which a prompt that the server refuses as too long is too long."""
 _BUSY_S: Final = 60.0
 """Longest that a request is offered to servers that ask for fewer, until that is an outage."""
 
@@ -55,8 +58,10 @@ _BUSY_S: Final = 60.0
 class OpenAIEngine:
     """One or several servers of equal standing. Requests wait here until a server may get them."""
 
-    def __init__(self, settings: EngineSettings) -> None:
+    def __init__(self, settings: EngineSettings, *, wait_s: float = 0.0) -> None:
+        """Stand on the settings; `start` waits for a server for `wait_s`."""
         self._settings = settings
+        self._wait_s = wait_s
         self._session: aiohttp.ClientSession | None = None
         self._servers = ServerPool([])
         self._found: ServerFacts | None = None
@@ -103,8 +108,11 @@ class OpenAIEngine:
     def found(self) -> str:
         """What was found at the servers, in one line."""
         found = self._known()
+        at = ", ".join(server.url for server in self._servers.all)
         refused = f"; without {', '.join(found.refused)}" if found.refused else ""
-        return f"{found.model}; prompts as {found.prompts}{refused}"
+        away = "; away: " + ", ".join(each.url for each in self._servers.all if each.away)
+        left = away if any(each.away for each in self._servers.all) else ""
+        return f"{found.model} at {at}; prompts as {found.prompts}{refused}{left}"
 
     async def start(self) -> None:
         """Find out what the servers can do, and translate a test sentence.
@@ -112,17 +120,24 @@ class OpenAIEngine:
         Raises SettingsError or Halt, in one sentence. Servers that do not answer are left out as
         long as one does.
         """
-        headers = {}
-        if self._settings.api_key is not None:
-            headers["Authorization"] = f"Bearer {self._settings.api_key.get_secret_value()}"
-        tls = _tls(self._settings)
-        self._session = aiohttp.ClientSession(
-            headers=headers,
+        trust, settings = Trust(self._settings.ca_file), self._settings
+        session = self._session = aiohttp.ClientSession(
+            headers=_key_header(settings),
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=4.0),
             cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
         )
-        self._servers = ServerPool([Server(url, self._session, tls) for url in self._settings.url])
-        await self._discover()
+        self._servers = ServerPool([Server(url, session, trust) for url in settings.url])
+        self._found = await open_servers(self._servers, settings, wait_s=self._wait_s)
+        watch = ServerWatch(
+            self._servers, self._found, settings=settings, trust=trust, died=self._refused_by_all
+        )
+        for each in self._servers.all:
+            if not each.away:
+                await watch.measure(each)
+        self._watch = watch
+        self._watching = asyncio.create_task(watch.forever(), name="openai-watch")
+        self._limits = limits_of(self._servers.all, self._found, settings.options)
         await self._warm_up()
 
     def encode(self, prompt: Prompt) -> Sequence[int]:
@@ -139,28 +154,29 @@ class OpenAIEngine:
         Raises Unavailable while no server answers, and for what is the job's own trouble TooLong,
         PermanentEngineError or TransientEngineError.
         """
-        watch = self._alive()
         self._raise_if_too_long(request)
         self._raise_if_refused(request)
         trouble = (request.request_id, hash(request.source))
-        offered = 0.0
+        offered, room = 0.0, self._room(request)
         while True:
+            watch = self._alive()
             server = await self._servers.acquire()
             answers = server.answers
             try:
-                generation = await self._ask(server, request)
+                generation = await self._ask(server, request, room)
             except Busy as error:
                 server.throttled(error)
                 offered = offered or asyncio.get_running_loop().time()
                 if asyncio.get_running_loop().time() - offered > _BUSY_S:
                     raise Unavailable(f"{server.url}: {error}") from None
                 continue
-            except Locked as error:
-                raise watch.locked(server, error) from None
             except Away as error:
                 await watch.broken(server, trouble, error)
                 continue
             except ServerError as error:
+                if isinstance(error, TooLongForServer) and room > _LEAST_ROOM and self._may_cut:
+                    room //= 2
+                    continue
                 if await watch.is_the_servers(server, error, others=server.answers > answers):
                     continue
                 raise verdict(server.url, error) from None
@@ -183,7 +199,7 @@ class OpenAIEngine:
 
     def declare_dead(self, reason: str) -> None:
         """Fail all requests from now on."""
-        self._mark_dead(reason)
+        self._die(EngineDead(reason))
 
     def on_death(self, callback: Callable[[EngineDead], None]) -> None:
         """Call back once when no request can succeed any more; at once if that is so already."""
@@ -207,29 +223,49 @@ class OpenAIEngine:
 
     # --- one request ------------------------------------------------------------------------------
 
-    async def _ask(self, server: Server, request: GenerationRequest) -> Generation:
-        found = self._known()
+    @property
+    def _may_cut(self) -> bool:
+        """Whether fewer tokens may be asked for, where an estimated prompt is longer than that."""
+        return self._settings.exact_lengths is False
+
+    def _room(self, request: GenerationRequest) -> int:
+        """Return the tokens to ask for: servers refuse a request for more than their context."""
         exact = exact_length(self._settings.exact_lengths, request)
+        room = self._known().context - len(request.prompt_ids)
+        return exact or max(1, min(request.decoding.max_tokens, room))
+
+    async def _ask(self, server: Server, request: GenerationRequest, room: int) -> Generation:
+        found = self._known()
+        exact = not self._may_cut
         path, body = bodies.call(
-            request, model=found.model, context=found.context, without=found.refused, exact=exact
+            request, model=found.model, max_tokens=room, without=found.refused, exact=exact
         )
         prompt_tokens = len(request.prompt_ids)
-        within_s = self._pace.limit_s(prompt_tokens, request.decoding.max_tokens)
+        within_s = self._pace.limit_s(prompt_tokens, room)
         began = asyncio.get_running_loop().time()
         reply = await server.generate(path, body, within_s=within_s)
         model = request.decoding.adapter or found.model
-        generation = generation_of(reply, model=model, prompt_tokens=prompt_tokens)
-        if isinstance(request.prompt_ids, TextPrompt) and JOINER not in request.source:
+        generation = generation_of(
+            reply, model=model, prompt_tokens=prompt_tokens, context=found.context
+        )
+        if not isinstance(request.prompt_ids, TextPrompt):
+            if generation.prompt_tokens < prompt_tokens:
+                read = generation.prompt_tokens
+                raise Faulty(f"it read {read} of the prompt's {prompt_tokens} tokens")
+        elif JOINER not in request.source:
             generation = generation._replace(text=generation.text.replace(JOINER, ""))
         tokens = generation.completion_tokens or self.count_tokens(generation.text)
         self._pace.took(asyncio.get_running_loop().time() - began, tokens)
         server.answered(tokens)
         self._answers += 1
-        return generation if exact is None else completed(generation)
+        return completed(generation) if exact else generation
 
-    def _mark_dead(self, reason: str) -> EngineDead:
+    def _refused_by_all(self, reason: str) -> EngineDead:
+        return self._die(ServersRefuse(reason))
+
+    def _die(self, death: EngineDead) -> EngineDead:
         if self._death is None:
-            self._death = EngineDead(reason)
+            self._death = death
             callbacks, self._callbacks = self._callbacks, []
             for callback in callbacks:
                 callback(self._death)
@@ -237,7 +273,7 @@ class OpenAIEngine:
 
     def _alive(self) -> ServerWatch:
         if self._death is not None:
-            raise EngineDead(str(self._death))
+            raise type(self._death)(str(self._death))
         if self._watch is None:
             raise EngineDead("the engine is not running")
         return self._watch
@@ -262,76 +298,16 @@ class OpenAIEngine:
             if getattr(request.decoding, name) != getattr(self._known().profile.sampling, name):
                 raise PermanentEngineError(f"sampling.{name}: the engine's server refuses it")
 
-    # --- start and watch --------------------------------------------------------------------------
-
-    async def _discover(self) -> None:
-        own = None
-        if self._settings.tokenizer is not None:
-            own = await asyncio.to_thread(load_tokenizer, self._settings.tokenizer)
-        profile = profiles_of(self._settings)[self._settings.profile]
-        server, model, listed = await self._first()
-        try:
-            self._found = await discovery.facts_of(
-                server,
-                model,
-                listed,
-                own,
-                profile=profile,
-                context=self._settings.options.get("max_model_len"),
-            )
-        except ServerError as error:
-            raise self._unfit(server, error) from None
-        options = self._settings.options
-        most = _bound(options, "max_num_seqs")
-        watch = ServerWatch(self._servers, self._found, most=most, died=self._mark_dead)
-        for each in self._servers.all:
-            if not each.away:
-                await watch.measure(each)
-        self._watch = watch
-        self._watching = asyncio.create_task(watch.forever(), name="openai-watch")
-        self._limits = self._real_limits()
-
-    async def _first(self) -> tuple[Server, str, Mapping[str, Any]]:
-        """Return the first server that answers, and its model. Raises Halt."""
-        first, errors = None, []
-        for server in self._servers.all:
-            try:
-                model, listed = await discovery.model_at(server, self._settings.model)
-                first = first or (server, model, listed)
-            except Locked as error:
-                raise self._unfit(server, error) from None
-            except ServerError as error:
-                errors.append(error)
-                server.leave_out(str(error))
-        if first is None:
-            raise discovery.unreachable(self._servers.all, errors)
-        return first
-
-    def _unfit(self, server: Server, error: ServerError) -> Halt:
-        return Halt(wrong_setting(server.url, error, self._settings.model or "the model"))
-
-    def _real_limits(self) -> EngineLimits:
-        most = cache = 0
-        for server in self._servers.all:
-            at_once = server.concurrency.most
-            most += at_once
-            known = server.gauges.kv_cache_tokens if server.gauges else None
-            cache += known or at_once * min(self._known().context, 2_048)
-        context = self._known().context
-        return EngineLimits(
-            max_num_seqs=most,
-            max_num_batched_tokens=_bound(self._settings.options, "max_num_batched_tokens")
-            or max(8_192, context),
-            max_model_len=context,
-            kv_cache_tokens=cache,
-        )
-
     async def _warm_up(self) -> None:
+        profile, context = self._known().profile, self._known().context
+        if len(self.encode(profile.render(sample_of(profile)).prompt)) >= context:
+            raise Halt(
+                f"engine.options.max_model_len: a context of {context} tokens holds no text; is "
+                "that what the servers say of themselves?"
+            )
         try:
             async with asyncio.timeout(_WARM_UP_S):
-                fault = await ask_sample(
-                    self, self._known().profile, judged=not self._settings.exact_lengths
-                )
+                fault = await ask_sample(self, profile, judged=not self._settings.exact_lengths)
         except (Unavailable, PermanentEngineError, TransientEngineError, TimeoutError) as error:
             reason = str(error) or "no answer"
             raise Halt(f"the engine failed its first request: {reason}") from None
@@ -347,16 +323,12 @@ class OpenAIEngine:
         return self._found
 
 
-def _tls(settings: EngineSettings) -> ssl.SSLContext | bool:
-    if settings.ca_file is None:
-        return True
-    try:
-        return ssl.create_default_context(cafile=str(settings.ca_file))
-    except (OSError, ssl.SSLError) as error:
-        raise SettingsError(f"engine.ca_file: {settings.ca_file}: {error}") from None
-
-
-def _bound(options: Mapping[str, Any], name: str) -> int | None:
-    """Return a bound of the server that the settings give, because no server says it."""
-    given = options.get(name)
-    return given if type(given) is int and given > 0 else None
+def _key_header(settings: EngineSettings) -> dict[str, str]:
+    if settings.api_key is None:
+        return {}
+    key = settings.api_key.get_secret_value()
+    if not (key.isascii() and key.isprintable()):
+        raise SettingsError("engine.api_key: it has characters that no key has; is it the key?")
+    if any("@" in url for url in settings.url):
+        raise SettingsError("engine.url: give a user and a password, or engine.api_key, not both")
+    return {"Authorization": f"Bearer {key}"}

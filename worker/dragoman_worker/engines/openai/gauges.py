@@ -44,9 +44,9 @@ def gauges_of(text: str) -> Gauges | None:
     if running is None or waiting is None:
         return None
     return Gauges(
-        running=int(running),
-        waiting=int(waiting),
-        kv_cache_usage=max(usage) if usage else None,
+        running=max(0, int(running)),
+        waiting=max(0, int(waiting)),
+        kv_cache_usage=min(1.0, max(0.0, *usage)) if usage else None,
         preemptions=int(sums.get("num_preemptions_total", 0)),
         generated=int(sums.get("generation_tokens_total", 0)),
         kv_cache_tokens=tokens,

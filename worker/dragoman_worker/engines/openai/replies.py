@@ -10,6 +10,7 @@ from math import isfinite
 from time import time
 from typing import Any, Final
 
+from dragoman_worker.engines.one_line import one_line
 from dragoman_worker.errors import JobError, PermanentEngineError, TooLong, TransientEngineError
 from dragoman_worker.ports import FinishReason, Generation
 
@@ -17,7 +18,7 @@ _MOST_CHARS: Final = 200
 """Length of a server's own words in a message."""
 LONGEST_PAUSE_S: Final = 60.0
 """Longest pause that a server may ask for by Retry-After."""
-_FINISH: Final[Mapping[object, FinishReason]] = {
+_FINISH: Final[Mapping[str, FinishReason]] = {
     "stop": "stop",
     "eos": "stop",
     "length": "length",
@@ -28,9 +29,18 @@ _FINISH: Final[Mapping[object, FinishReason]] = {
 }
 """Everything else, also a missing reason and ``content_filter``, is an error: never a success."""
 _MOST_BYTES: Final = 2_000
+_OF_LENGTH: Final = frozenset({400, 422, 500})
+"""Statuses of a prompt that is too long; 500 from servers that do not expect one."""
 _TOO_LONG: Final = re.compile(
-    rb"context.{0,20}(?:length|size|window)|context_length", re.IGNORECASE
+    rb"context.{0,20}(?:length|size|window)|context_length"  # vLLM, SGLang, llama.cpp, LiteLLM
+    rb"|max\w*.{0,3}(?:model|input|prompt|sequence).{0,3}len"  # vLLM, TensorRT-LLM
+    rb"|inputs. (?:tokens|must have less)"  # Text Generation Inference
+    rb"|max_num_tokens"  # TensorRT-LLM
+    rb"|(?:prompt|inputs?|request) (?:is|are) too (?:long|large)",
+    re.IGNORECASE,
 )
+_AWAY: Final = frozenset({408, 425, 502, 503, 504, *range(520, 531)})
+"""Of proxies whose server is away, and of servers that start; from 520 on those of Cloudflare."""
 _NAME: Final = re.compile(r"[A-Za-z][\w.-]{0,39}")
 
 
@@ -40,6 +50,10 @@ class ServerError(Exception):
 
 class Away(ServerError):
     """The server cannot be reached, broke the connection, or is restarting behind a proxy."""
+
+
+class Starting(Away):
+    """The server answers, and says that it cannot serve yet: it may load a model."""
 
 
 class Busy(ServerError):
@@ -82,58 +96,86 @@ def check_status(status: int, headers: Mapping[str, str], body: bytes, *, quote:
     reason = f"status {status}{f': {said}' if said else ''}"
     if status in {401, 403, 404, 405, 407}:
         raise Locked(reason)
-    if status in {408, 502, 503, 504} or 300 <= status < 400:
+    if 300 <= status < 400:
+        raise Away(f"{reason}: it redirects, which is not followed")
+    if status == 503:
+        raise Starting(reason)
+    if status in _AWAY:
         raise Away(reason)
     if status == 429:
         raise Busy(reason, _pause_s(headers.get("Retry-After")))
-    if 400 <= status < 500:
-        if _TOO_LONG.search(body[:_MOST_BYTES]):
-            raise TooLongForServer(reason)
-        raise RequestRejected(reason)
-    raise Faulty(reason)
+    if status == 413 or (status in _OF_LENGTH and _TOO_LONG.search(body[:_MOST_BYTES])):
+        raise TooLongForServer(reason)
+    raise (RequestRejected if 400 <= status < 500 else Faulty)(reason)
 
 
-def parsed(body: bytes) -> dict[str, Any]:
-    """Return the object in a body. Raises Faulty for one that is none, or that holds an error."""
+def parsed(body: bytes, *, quote: bool = False) -> dict[str, Any]:
+    """Return the object in a body. Raises Faulty for one that is none.
+
+    Raises the ServerError of an error inside, which proxies send with status 200.
+    """
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
         raise Faulty("its reply is not JSON") from None
     if not isinstance(value, dict):
         raise Faulty("its reply is not an object")
-    if value.get("error"):
+    if error := value.get("error"):
+        code = error.get("code") if isinstance(error, dict) else None
+        if type(code) is int and 400 <= code < 600:
+            check_status(code, {}, body, quote=quote)
         raise Faulty("its reply has status 200 and an error inside")
     return value
 
 
-def generation_of(reply: Mapping[str, Any], *, model: str, prompt_tokens: int) -> Generation:
-    """Return the generation in a reply. Raises Faulty where the reply is not this request's.
+def generation_of(
+    reply: Mapping[str, Any], *, model: str, prompt_tokens: int, context: int
+) -> Generation:
+    """Return the generation in a reply. Raises Faulty where there is none.
 
-    Where the server does not count, `prompt_tokens` and zero output tokens are reported.
+    Where the server does not count, or more than fit the context, `prompt_tokens` and zero output
+    tokens are reported.
     """
+    choice = choice_of(reply, model)
+    reason = choice.get("finish_reason")
+    finish: FinishReason = _FINISH.get(reason, "error") if isinstance(reason, str) else "error"
+    usage = reply.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    return Generation(
+        _text(choice, finish),
+        finish,
+        _count(usage.get("prompt_tokens"), prompt_tokens, context),
+        _count(usage.get("completion_tokens"), 0, context),
+    )
+
+
+def choice_of(reply: Mapping[str, Any], model: str) -> Mapping[str, Any]:
+    """Return the one choice in a reply. Raises Faulty where the reply is not this request's."""
     answered = reply.get("model")
     if isinstance(answered, str) and answered and not _same_model(answered, model):
         raise Faulty(f"it answered as another model ({one_line(answered, max_chars=80)!r})")
     choices = reply.get("choices")
     if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
         raise Faulty("its reply has not exactly one choice")
-    choice = choices[0]
+    choice: Mapping[str, Any] = choices[0]
+    if choice.get("index") not in (0, None):
+        raise Faulty("its reply has a choice that is not the first")
+    return choice
+
+
+def _text(choice: Mapping[str, Any], finish: FinishReason) -> str:
+    """Return a choice's text, without thoughts that the server keeps apart."""
+    message = choice.get("message")
+    message = message if isinstance(message, dict) else {}
     text = choice.get("text")
-    if text is None and isinstance(choice.get("message"), dict):
-        text = choice["message"].get("content")
-    finish: FinishReason = _FINISH.get(choice.get("finish_reason"), "error")
+    text = message.get("content") if text is None else text
     if text is None and finish != "stop":
-        text = ""
-    if not isinstance(text, str):
-        raise Faulty("its reply has no text")
-    usage = reply.get("usage")
-    usage = usage if isinstance(usage, dict) else {}
-    return Generation(
-        text,
-        finish,
-        _count(usage.get("prompt_tokens"), prompt_tokens),
-        _count(usage.get("completion_tokens"), 0),
-    )
+        return ""
+    if isinstance(text, str):
+        return text
+    if message.get("reasoning_content") or message.get("reasoning"):
+        raise Faulty("its reply has thoughts and no text; switch thinking off at the server")
+    raise Faulty("its reply has no text")
 
 
 def verdict(url: str, error: ServerError) -> JobError:
@@ -141,7 +183,7 @@ def verdict(url: str, error: ServerError) -> JobError:
     message = f"{url}: {error}"
     if isinstance(error, TooLongForServer):
         return TooLong(f"{message}: the prompt and its translation do not fit the context")
-    if isinstance(error, RequestRejected):
+    if isinstance(error, RequestRejected | Locked):
         return PermanentEngineError(message)
     return TransientEngineError(message)
 
@@ -153,8 +195,8 @@ def wrong_setting(url: str, error: ServerError, model: str) -> str:
         return f"engine.api_key: {url} refuses the key ({reason})"
     if "status 404" in reason:
         return (
-            f"engine.url: {url} has no such address or no model {model!r} ({reason}); give "
-            "the URL without /v1, and engine.model as the server's /v1/models names it"
+            f"engine.url: {url} has no such address or no model {model!r} ({reason}); give the "
+            "server's URL, and engine.model as its /v1/models names it"
         )
     if "certificate" in reason:
         return f"engine.ca_file: {url}: {reason}"
@@ -170,14 +212,8 @@ def _same_model(answered: str, asked: str) -> bool:
     return ours in theirs or theirs in ours or ours.rpartition("/")[2] in theirs
 
 
-def one_line(text: str, *, max_chars: int) -> str:
-    """Return a text without line breaks, cut to `max_chars` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= max_chars else f"{line[: max_chars - 3]}..."
-
-
-def _count(value: object, otherwise: int) -> int:
-    return value if type(value) is int and value >= 0 else otherwise
+def _count(value: object, otherwise: int, most: int) -> int:
+    return value if type(value) is int and 0 <= value <= most else otherwise
 
 
 def _code(body: bytes) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
@@ -25,12 +25,18 @@ from dragoman_worker.engines.openai.replies import (
     check_status,
     parsed,
 )
+from dragoman_worker.engines.openai.request_ids import RequestIds
+from dragoman_worker.engines.openai.trust import Trust
 from dragoman_worker.log import logger
 
 _CONNECT_S: Final = 10.0
 _PROBE_S: Final = 10.0
-_MOST_BYTES: Final = 64 * 1024 * 1024
+_MOST_BYTES: Final = 8 * 1024 * 1024
 """Largest reply that is read; the longest translation has a few hundred kB."""
+_HEADERS: Final = {
+    # A compressed reply of 8 MiB may hold 8 GiB.
+    "Accept-Encoding": "identity",
+}
 BACKOFF: Final = backoff(0.5, 15.0)
 """Between two requests to a server that failed one, or asked for fewer."""
 _HANGS_S: Final = 60.0
@@ -40,11 +46,12 @@ _HANGS_S: Final = 60.0
 class Server:
     """The connections to one address and what is known of the server behind it."""
 
-    def __init__(
-        self, url: str, session: aiohttp.ClientSession, tls: ssl.SSLContext | bool
-    ) -> None:
-        """`session` sends the key; `tls` is the context, or True for the system's authorities."""
-        self.url = url
+    def __init__(self, url: str, session: aiohttp.ClientSession, trust: Trust) -> None:
+        """`session` sends the key, unless `url` holds a user and a password."""
+        self._base = url
+        parts = urlsplit(url)
+        self.url = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        """For messages: without user and password."""
         self.concurrency = Concurrency(1, searches=True)
         self.in_flight = 0
         self.answers = 0
@@ -52,8 +59,11 @@ class Server:
         self.away = ""
         """Why the server gets no requests now; empty while it does."""
         self.gauges: Gauges | None = None
+        self.locked = False
+        """Whether it is left out because it refuses every request, as for a wrong key."""
         self._session = session
-        self._tls = tls
+        self._trust = trust
+        self._ids = RequestIds()
         self._left_alone_until = 0.0
         self._throttles = 0
         self._probes = 0
@@ -82,7 +92,15 @@ class Server:
 
         Cancelling closes the connection, by which servers notice that nobody waits any more.
         """
-        return parsed(await self._request("POST", path, body, within_s=within_s, quote=quote))
+        data = json.dumps(body, ensure_ascii=True).encode()
+        name = self._ids.of(data)
+        reply = parsed(
+            await self._request("POST", path, data, name, within_s=within_s, quote=quote),
+            quote=quote,
+        )
+        if self._ids.is_of_another(reply.get("id"), name):
+            raise Faulty("it answered another request than this one")
+        return reply
 
     async def generate(self, path: str, body: Mapping[str, Any], *, within_s: float) -> Any:
         """Return the object that the server replies to a job's request.
@@ -106,7 +124,7 @@ class Server:
 
     async def get(self, path: str) -> bytes:
         """Return the body of a page. Raises ServerError."""
-        return await self._request("GET", path, None, within_s=_PROBE_S, quote=True)
+        return await self._request("GET", path, within_s=_PROBE_S, quote=True)
 
     def answered(self, tokens: int) -> None:
         """Count a request that was answered."""
@@ -126,7 +144,7 @@ class Server:
     def leave_out(self, reason: str) -> None:
         """Send no requests until the server answers a probe again; those at it raise Away."""
         if not self.away:
-            self._probes = 0
+            self.locked, self._probes = False, 0
             self.probed()
             logger().warning("engine_server_away", server=self.url, error=reason)
         self.away = reason
@@ -143,7 +161,7 @@ class Server:
     def is_back(self) -> None:
         """Send requests again."""
         if self.away:
-            self.away = ""
+            self.away, self.locked = "", False
             self._generated = None
             logger().info("engine_server_back", server=self.url)
 
@@ -196,21 +214,22 @@ class Server:
         self,
         method: str,
         path: str,
-        body: Mapping[str, Any] | None,
+        data: bytes | None = None,
+        name: str = "",
         *,
         within_s: float,
         quote: bool,
     ) -> bytes:
-        data = None if body is None else json.dumps(body, ensure_ascii=True).encode()
+        headers = {"Content-Type": "application/json", "X-Request-Id": name} if data else {}
         timeout = aiohttp.ClientTimeout(total=within_s, sock_connect=_CONNECT_S)
         try:
             async with self._session.request(
                 method,
-                self.url + path,
+                self._base + path,
                 data=data,
-                headers={"Content-Type": "application/json"} if data else None,
+                headers=_HEADERS | headers,
                 timeout=timeout,
-                ssl=self._tls,
+                ssl=self._trust.context,
                 allow_redirects=False,
             ) as reply:
                 content = await _content(reply)
@@ -223,8 +242,9 @@ class Server:
 _MEANINGS: Final[tuple[tuple[type[Exception], type[ServerError], str], ...]] = (
     (aiohttp.ClientConnectorCertificateError, Locked, "its certificate is not trusted"),
     (aiohttp.InvalidURL, Locked, "its address is not valid"),
-    (aiohttp.ClientPayloadError, Faulty, "its reply broke off in the middle"),
-    (HttpProcessingError, Faulty, "its reply broke off in the middle"),
+    (aiohttp.ClientResponseError, Away, "its reply is not HTTP"),
+    (aiohttp.ClientPayloadError, Away, "its reply broke off in the middle"),
+    (HttpProcessingError, Faulty, "its reply is not HTTP ({name})"),
     (aiohttp.ConnectionTimeoutError, Away, f"cannot connect within {_CONNECT_S:.0f} s"),
     (TimeoutError, TimedOut, "no answer within {within_s:.0f} s"),
     (aiohttp.ClientConnectorError, Away, "cannot connect: {reason}"),
@@ -249,6 +269,8 @@ def _server_error(error: Exception, within_s: float) -> ServerError:
 
 
 async def _content(reply: aiohttp.ClientResponse) -> bytes:
+    if reply.headers.get("Content-Encoding", "identity").casefold() != "identity":
+        raise Faulty("its reply is compressed, which it was not asked for")
     content = bytearray()
     async for chunk in reply.content.iter_any():
         content += chunk

@@ -12,7 +12,7 @@ from typing import Any, Final
 from dragoman_connections.settings import SettingsError
 from dragoman_connections.terminal import how_to_install
 from dragoman_worker.engines.decode_graphs import graph_sizes
-from dragoman_worker.engines.vllm.start_failures import one_line
+from dragoman_worker.engines.one_line import one_line
 from dragoman_worker.ports import EngineLimits
 from dragoman_worker.settings import EngineSettings
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from dragoman_schemas.results import EngineInfo
 from dragoman_worker.engines.exact_lengths import completed, exact_length
+from dragoman_worker.engines.one_line import one_line
 from dragoman_worker.engines.sample import ask_sample, is_judged
 from dragoman_worker.engines.vllm import arguments, core_process, identity, profiles
 from dragoman_worker.engines.vllm.launch import Built, Launch
@@ -18,7 +19,7 @@ from dragoman_worker.engines.vllm.outputs import decodes_once, generation_of, te
 from dragoman_worker.engines.vllm.patches.sockets import Messages, close_sockets, stop_outputs
 from dragoman_worker.engines.vllm.patches.table import SIGNS_OF_LIFE, SOCKETS
 from dragoman_worker.engines.vllm.sampling import allowed_repetitions, sampling_params
-from dragoman_worker.engines.vllm.start_failures import WrongAnswer, one_line
+from dragoman_worker.engines.vllm.start_failures import WrongAnswer
 from dragoman_worker.engines.vllm.stats import VllmGauges
 from dragoman_worker.errors import EngineDead, Halt, PermanentEngineError, TooLong, WorkerError
 from dragoman_worker.ports import (

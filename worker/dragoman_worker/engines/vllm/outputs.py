@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, get_args
 
-from dragoman_worker.engines.vllm.start_failures import one_line
+from dragoman_worker.engines.one_line import one_line
 from dragoman_worker.errors import (
     EngineDead,
     PermanentEngineError,

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from dragoman_connections.settings import SettingsError
+from dragoman_worker.engines.one_line import one_line
 from dragoman_worker.engines.sample import sample_of
-from dragoman_worker.engines.vllm.start_failures import one_line
 from dragoman_worker.errors import PermanentEngineError
 from dragoman_worker.prompts import names, tokens
 from dragoman_worker.prompts.base import Profile

@@ -10,11 +10,10 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from dragoman_connections.settings import SettingsError
+from dragoman_worker.engines.one_line import one_line
 from dragoman_worker.engines.vllm.start_circumstances import too_much_memory, wrong_setting
 from dragoman_worker.errors import Halt
 from dragoman_worker.process.full_disk import NO_SPACE, full_disk, full_disk_message
-
-_MAX_LINE_CHARS: Final = 500
 
 
 class DeviceFault(SettingsError):
@@ -68,12 +67,6 @@ def _known(
             of_memory = pattern in _OF_MEMORY
             return (TooLittleMemory if of_memory else SettingsError)(explain(found))
     return None
-
-
-def one_line(text: str, *, max_chars: int = _MAX_LINE_CHARS) -> str:
-    """Return `text` without line breaks, cut to `max_chars` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= max_chars else f"{line[: max_chars - 3]}..."
 
 
 def _validation(error: ValidationError) -> str:

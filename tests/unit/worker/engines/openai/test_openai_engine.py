@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from aiohttp import web
-from tenacity import wait_fixed
 
-from dragoman_worker.engines.openai import OpenAIEngine, watch
-from dragoman_worker.engines.openai import server as server_module
 from dragoman_worker.errors import (
     EngineDead,
     Halt,
@@ -23,54 +19,10 @@ from dragoman_worker.errors import (
     Unavailable,
     Unreachable,
 )
-from dragoman_worker.ports import Decoding, GenerationRequest, Prompt
-from dragoman_worker.settings import EngineSettings
+from dragoman_worker.ports import Prompt
+from support.builders.openai_engines import back, replies, request, started
 from support.processes.waiting import eventually
-from support.services.openai_server import Handler, OpenAIServer, answer, drop, error
-
-
-@pytest.fixture(autouse=True)
-def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "_WATCH_S", 0.02)
-    for module in (server_module, watch):
-        monkeypatch.setattr(module, "BACKOFF", wait_fixed(0.001))
-
-
-def settings(*servers: OpenAIServer, **more: Any) -> EngineSettings:
-    urls = tuple(server.url for server in servers)
-    return EngineSettings(kind="openai", url=urls, model="m", profile="chat", **more)
-
-
-@asynccontextmanager
-async def started(*servers: OpenAIServer, **more: Any) -> AsyncIterator[OpenAIEngine]:
-    made = OpenAIEngine(settings(*servers, **more))
-    try:
-        await made.start()
-        yield made
-    finally:
-        await made.close()
-
-
-def request(made: OpenAIEngine, text: str = "TEXT", **decoding: Any) -> GenerationRequest:
-    ids = made.encode(Prompt(completion=text, user_spans=((0, len(text)),)))
-    return GenerationRequest("job", ids, Decoding(**{"max_tokens": 20, **decoding}), text, "de", 1)
-
-
-def replies(*given: web.StreamResponse | Callable[[], web.StreamResponse]) -> Handler:
-    """Answer by these in turn, and then well."""
-    left = list(given)
-
-    async def handle(_: web.Request, body: dict[str, Any]) -> web.StreamResponse:
-        if left:
-            reply = left.pop(0)
-            return reply() if callable(reply) else reply
-        return web.json_response(answer("done"))
-
-    return handle
-
-
-async def _back(made: OpenAIEngine) -> None:
-    await eventually(lambda: not made._servers.away, timeout_s=20, what="back")
+from support.services.openai_server import OpenAIServer, answer, drop, error
 
 
 async def test_an_answer_comes_with_its_finish_reason_and_tokens() -> None:
@@ -141,7 +93,7 @@ async def test_a_server_that_answers_nobody_is_an_outage_until_it_answers_again(
             await made.generate(request(made))
         assert made.stats().running == 0
         server.well, server.on_text = True, None
-        await _back(made)
+        await back(made)
         assert (await made.generate(request(made))).text == "Hallo."
 
 
@@ -170,7 +122,7 @@ async def test_a_killed_server_is_an_outage_and_nothing_fails() -> None:
             await made.generate(request(made))
         server.on_text = None
         await server.start()
-        await _back(made)
+        await back(made)
         assert (await made.generate(request(made))).text == "Hallo."
 
 
@@ -223,13 +175,22 @@ async def test_a_prompt_beyond_the_servers_context_is_too_long() -> None:
     ("status", "named"), [(401, "api_key"), (403, "api_key"), (404, "engine.url")]
 )
 async def test_a_wrong_key_or_address_halts_at_once(status: int, named: str) -> None:
-    handler = replies(lambda: error(status, "no"))
-    async with OpenAIServer(handler) as server, started(server) as made:
+    async with OpenAIServer() as server, started(server) as made:
         deaths: list[EngineDead] = []
         made.on_death(deaths.append)
+        server.refuses_all = status
         with pytest.raises(EngineDead, match=named):
             await made.generate(request(made))
-        assert len(deaths) == 1
+        assert [death.blames_jobs for death in deaths] == [False]
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+async def test_a_text_that_a_firewall_refuses_is_the_jobs(status: int) -> None:
+    handler = replies(lambda: error(status, "TEXT"))
+    async with OpenAIServer(handler) as server, started(server) as made:
+        with pytest.raises(PermanentEngineError, match=str(status)):
+            await made.generate(request(made))
+        assert (await made.generate(request(made))).text == "done"
 
 
 async def test_a_busy_server_gets_fewer_requests_and_every_one_is_answered() -> None:
