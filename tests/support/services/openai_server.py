@@ -41,6 +41,14 @@ class OpenAIServer:
         """Parameters that get a 400."""
         self.refuses_all: int | None = None
         """A status by which every completion is refused."""
+        self.replies_all: dict[str, Any] | None = None
+        """What every completion gets."""
+        self.loading = False
+        """Whether everything gets 503, as while a model is loaded."""
+        self.models_body: bytes | None = None
+        """What the list of models is instead of one."""
+        self.asked = 0
+        """Requests for the list of models."""
         self.takes_ids = True
         self.well = True
         """Whether harmless requests are answered; a Handler decides on the others."""
@@ -93,9 +101,14 @@ class OpenAIServer:
     def _refused(self, request: web.Request) -> web.Response | None:
         if self.key is not None and request.headers.get("Authorization") != f"Bearer {self.key}":
             return error(401, "invalid key")
+        if self.loading:
+            return error(503, "Loading model")
         return None
 
     async def _models(self, request: web.Request) -> web.Response:
+        self.asked += 1
+        if self.models_body is not None:
+            return web.Response(body=self.models_body)
         return self._refused(request) or web.json_response({"data": self.models})
 
     async def _metrics(self, _: web.Request) -> web.Response:
@@ -106,6 +119,8 @@ class OpenAIServer:
             return refused
         if self.refuses_all is not None:
             return error(self.refuses_all, "no")
+        if self.replies_all is not None:
+            return web.json_response(self.replies_all)
         body = await request.json()
         self.bodies.append(body)
         self.open += 1
