@@ -13,6 +13,7 @@ from dragoman_schemas.results import EngineInfo
 from dragoman_worker.engines.exact_lengths import completed, exact_length
 from dragoman_worker.engines.openai import bodies
 from dragoman_worker.engines.openai.concurrency import AnswerPace
+from dragoman_worker.engines.openai.connections import CleanConnector
 from dragoman_worker.engines.openai.discovery import ServerFacts
 from dragoman_worker.engines.openai.opening import limits_of, open_servers
 from dragoman_worker.engines.openai.prompt_tokens import JOINER, TextPrompt
@@ -123,7 +124,7 @@ class OpenAIEngine:
         trust, settings = Trust(self._settings.ca_file), self._settings
         session = self._session = aiohttp.ClientSession(
             headers=_key_header(settings),
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=4.0),
+            connector=CleanConnector(),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
         )

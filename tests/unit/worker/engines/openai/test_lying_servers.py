@@ -183,7 +183,7 @@ async def test_a_reply_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("dragoman_worker.engines.openai.concurrency._BASE_S", 0.1)
     monkeypatch.setattr("dragoman_worker.engines.openai.concurrency._SLOWEST_S", 0.001)
 
-    async def drip(writer: Writer, _: dict[str, Any]) -> None:
+    async def drip(writer: Writer, __: dict[str, Any]) -> None:
         writer.write(http(b"", Content_Length="1000"))
         for _ in range(1_000):
             writer.write(b" ")
@@ -204,6 +204,25 @@ async def test_bytes_after_a_reply_are_not_the_next_answer() -> None:
         server.times = 3
         for _ in range(4):
             assert (await made.generate(request(made))).text == "done"
+
+
+async def test_bytes_that_come_long_after_a_reply_are_not_the_next_answer() -> None:
+    late = asyncio.Event()
+
+    async def twice(writer: Writer, _: dict[str, Any]) -> None:
+        writer.write(http(GOOD))
+        asyncio.get_running_loop().call_later(0.05, more, writer)
+
+    def more(writer: Writer) -> None:
+        writer.write(http(json.dumps(answer("of another")).encode()))
+        late.set()
+
+    async with RawServer(twice) as server, started(server) as made:
+        assert (await made.generate(request(made))).text == "done"
+        await late.wait()
+        (kept,) = made._session._connector._conns.values()  # type: ignore[union-attr]
+        await eventually(lambda: kept[0][0].should_close, timeout_s=20, what="bytes came")
+        assert (await made.generate(request(made))).text == "done"
 
 
 async def test_the_answer_to_another_request_is_not_taken() -> None:
