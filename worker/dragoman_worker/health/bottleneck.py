@@ -135,6 +135,8 @@ class Load:
     """As of the last moment; of several engines, the longest."""
     server_away: float = 0.0
     """Share of the moments in which the engine's server got no requests."""
+    servers: float = 0.0
+    """Servers that others run, in which the engine generates."""
 
     @property
     def seqs(self) -> float:
@@ -240,6 +242,7 @@ class LoadWindow:
             quarantined=fmean(moment.quarantined for moment in moments),
             silent_s=moments[-1].silent_s,
             server_away=fmean(bool(moment.engine.away) for moment in moments),
+            servers=limits.servers,
         )
 
 
@@ -263,7 +266,7 @@ def together(loads: Sequence[Load]) -> Load:
         *("queued", "in_flight", "storing", "stalled", "held", "items", "most_items"),
         *("tokens", "running", "waiting"),
         *("preemptions_per_s", "items_per_s", "max_num_seqs", "kv_cache_tokens"),
-        *("full_batch", "devices", "quarantined"),
+        *("full_batch", "devices", "quarantined", "servers"),
     }
     values: dict[str, float | None] = {}
     for field in fields(Load):

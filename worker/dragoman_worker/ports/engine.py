@@ -55,6 +55,8 @@ class EngineLimits:
     kv_cache_tokens: int
     devices: int = 0
     """GPUs in use; 0 for an engine that needs none."""
+    servers: int = 0
+    """Servers that others run, in which the engine generates; 0 for one of the worker's own."""
     full_batch: int = 1
     """Sequences per step above which more of them add little throughput."""
 

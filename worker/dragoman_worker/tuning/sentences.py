@@ -83,6 +83,8 @@ def _kv_cache(load: Load) -> tuple[str, str]:
             sentence,
             "Raise limits.max_engine_tokens, or remove it: the worker finds its own bound.",
         )
+    if load.servers:
+        return sentence, "Give the server more memory, or add a server to engine.url."
     if load.devices == 0:
         return sentence, "Give it more memory: engine.options.kv_cache_memory_bytes."
     change = (
@@ -115,6 +117,12 @@ def _compute(load: Load) -> tuple[str, str]:
 
 
 def _compute_unseen(load: Load) -> tuple[str, str]:
+    if load.servers:
+        sentence = (
+            f"The engine's server is the limit: {_runs(load)} there, and "
+            f"{_count(load.waiting)} wait."
+        )
+        return sentence, "Add a server to engine.url, or give the server more GPUs."
     if load.devices:
         sentence = (
             f"The engine is the limit: {_runs(load)}. Without NVML it is unknown whether the GPU "

@@ -10,6 +10,7 @@ from dragoman_worker.engines.machine import Machine
 from dragoman_worker.engines.vllm.patches.table import ChosenPatches
 from dragoman_worker.kafka.rights import TopicRights
 from dragoman_worker.settings import WorkerSettings
+from support.services.openai_server import OpenAIServer
 
 TWO = Machine((Gpu("0", "GPU-0", 2**37), Gpu("1", "GPU-1", 2**37)), cores=32)
 
@@ -93,3 +94,31 @@ def test_what_is_changed_in_vllm_is_reported_and_a_missing_name_is_a_warning(
     assert finding.status == status
     for word in words:
         assert word in finding.detail
+
+
+async def found_at(server: OpenAIServer, **engine: object) -> checks.CheckResult:
+    given = {"kind": "openai", "url": server.url, "model": "m", "profile": "chat", **engine}
+    return await checks._engine(settings(**given))
+
+
+async def test_what_a_server_is_and_takes_is_found() -> None:
+    async with OpenAIServer() as server:
+        finding = await found_at(server)
+    assert finding.status == "ok"
+    assert f"m at {server.url}; prompts as text, tokens estimated" in finding.detail
+    assert "context 512" in finding.detail
+
+
+async def test_a_server_that_cannot_be_used_is_one_sentence_that_names_the_setting() -> None:
+    async with OpenAIServer(key="right") as server:
+        key = await found_at(server, api_key="wrong")
+        model = await found_at(server, api_key="right", model="other")
+        await server.stop()
+        nothing = await found_at(server)
+    assert {each.status for each in (key, model, nothing)} == {"bad"}
+    refused = f"engine.api_key: {server.url} refuses the key (status 401: invalid key)"
+    assert key.detail == refused
+    assert model.detail == f"engine.model: no model is called 'other' at {server.url}; models: m"
+    assert nothing.detail.startswith(f"engine.url: no server answers: {server.url}: cannot connect")
+    assert nothing.detail.endswith("Is it running?")
+    assert not any("\n" in each.detail for each in (key, model, nothing))

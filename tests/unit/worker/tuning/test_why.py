@@ -48,6 +48,7 @@ BUSY = Load(
     gpu_busy=0.975,
 )
 SIXTEEN = replace(BUSY, running=15.4, waiting=3, items=20, most_items=20, max_num_seqs=16)
+SERVED = replace(BUSY, devices=0, gpu_busy=None, servers=1)
 STARVED = replace(BUSY, starved=1.0, running=12, waiting=0)
 
 
@@ -119,6 +120,14 @@ def test_each_limit_is_named_with_its_numbers_and_the_setting(
     assert found.cause.value == cause
     assert part in found.sentence
     assert change in found.change
+
+
+def test_the_limit_of_a_server_speaks_of_the_server_and_of_no_cpu_or_gpu_here() -> None:
+    for load in (SERVED, replace(SERVED, kv_cache_usage=0.95, running=100)):
+        words = f"{limit(load).sentence} {limit(load).change}"
+        assert "server" in words
+        assert "on a CPU" not in words
+        assert "engine.options" not in words
 
 
 def test_the_stats_of_the_page_are_those_that_the_worker_judged() -> None:

@@ -104,6 +104,7 @@ def limits_of(
         or max(8_192, facts.context),
         max_model_len=facts.context,
         kv_cache_tokens=cache,
+        servers=len(servers),
     )
 
 
