@@ -15,6 +15,7 @@ from pathlib import Path
 from support.chaos.brokers import Brokers
 from support.chaos.plan import Action
 from support.chaos.row import Row
+from support.chaos.served import ServedDragoman
 from support.chaos.silent_faults import SilentDragoman
 from support.chaos.storm import Options, storm
 from support.chaos.system import Dragoman
@@ -22,13 +23,13 @@ from support.processes.unwinding import unwind_on_sigterm
 
 _COLUMNS = (
     "seed", "records", "jobs", "seconds", "kills", "stops", "drains", "joins", "broker_blows",
-    "moves", "redis_outages", "idle", "skipped", "failed", "own_deaths", "struck_in_flight",
+    "moves", "redis_outages", "server_blows", "idle", "skipped", "failed", "own_deaths", "struck_in_flight",
     "redeliveries", "duplicate_computations", "duplicate_letters", "lost", "wrong", "condemned",
     "changed", "beyond", "uncommitted", "immortal", "slow", "still", "untold", "audit",
     "rest_s", "cached",
 )  # fmt: skip
 _SHORT = {
-    "broker_blows": "broker", "redis_outages": "redis", "own_deaths": "died",
+    "broker_blows": "broker", "redis_outages": "redis", "server_blows": "server", "own_deaths": "died",
     "struck_in_flight": "struck", "redeliveries": "redel", "duplicate_computations": "dup",
     "duplicate_letters": "dupdl", "condemned": "condem", "uncommitted": "uncom",
 }  # fmt: skip
@@ -45,6 +46,7 @@ def main(arguments: list[str]) -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     table = options.table or options.out / "table.jsonl"
     kind = SilentDragoman if options.silent else Dragoman
+    kind = ServedDragoman if options.served else kind
     system = kind(package_path=options.package_path, mixed=options.mixed, trust=options.trust)
     jobs = round(options.minutes * 60 * options.rate) if options.minutes else options.jobs
     broken = 0
@@ -69,6 +71,7 @@ def main(arguments: list[str]) -> int:
                     trust=options.trust,
                     documents=options.mixed,
                     silent=options.silent,
+                    served=options.served,
                     loud=options.loud,
                     folder=options.out / f"seed-{seed}",
                 ),
@@ -109,6 +112,11 @@ def _parser() -> argparse.ArgumentParser:
         "--silent",
         action="store_true",
         help="faults that a probe does not see by itself: of logs, replies, tasks and the engine",
+    )
+    parser.add_argument(
+        "--served",
+        action="store_true",
+        help="the engine is a server of OpenAI's API, which is killed and stopped too",
     )
     parser.add_argument("--replay", type=Path, help="a timeline whose faults are repeated")
     parser.add_argument("--package-path", type=Path, help="precedes the workers' packages")

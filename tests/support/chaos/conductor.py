@@ -15,6 +15,7 @@ from support.chaos.brokers import Brokers
 from support.chaos.fleet import BUSY, Fleet
 from support.chaos.plan import Action, Stroke
 from support.chaos.redis_blows import StruckRedis
+from support.chaos.served import EngineServer
 from support.chaos.system import Place
 from support.chaos.timeline import Timeline
 from support.chaos.worker_blows import blow, suits
@@ -45,12 +46,20 @@ class Conductor:
     """
 
     def __init__(
-        self, fleet: Fleet, brokers: Brokers, redis: StruckRedis, place: Place, timeline: Timeline
+        self,
+        fleet: Fleet,
+        brokers: Brokers,
+        redis: StruckRedis,
+        place: Place,
+        timeline: Timeline,
+        *,
+        served: EngineServer | None = None,
     ) -> None:
         self._fleet = fleet
         self._brokers = brokers
         self._redis = redis
         self._place = place
+        self._served = served
         self._timeline = timeline
         self._healers = ThreadPoolExecutor(16, thread_name_prefix="healer")
         self._healing: list[Future[None]] = []
@@ -73,6 +82,8 @@ class Conductor:
             Action.ALL_BROKERS_KILL: self._all_nodes_blow,
             Action.ALL_BROKERS_STOP: self._all_nodes_blow,
             Action.LINK_CUT: self._cut,
+            Action.SERVER_KILL: self._server_blow,
+            Action.SERVER_STOP: self._server_blow,
         }
 
     # --- the run --------------------------------------------------------------------------------
@@ -105,6 +116,8 @@ class Conductor:
         self._healers.shutdown(wait=False)
         self._redis.mend()
         self._brokers.mend()
+        if self._served is not None:
+            self._served.mend()
         self._fleet.mend()
 
     def calm_s(self) -> float:
@@ -272,6 +285,19 @@ class Conductor:
             lambda: self._brokers.move_leaders(self._place.topic, stroke.who),
             lambda: self._release("brokers"),
         )
+        return "done"
+
+    def _server_blow(self, stroke: Stroke) -> str:
+        served = self._served
+        if served is None or not self._claim("server"):
+            return "skipped"
+        if stroke.action is Action.SERVER_KILL:
+            served.kill()
+            heal = _said("started", served.again)
+        else:
+            served.pause()
+            heal = _said("continued", served.resume)
+        self._heal_after("the server", stroke.hold_s, heal, lambda: self._release("server"))
         return "done"
 
     # --- Redis ----------------------------------------------------------------------------------

@@ -41,6 +41,9 @@ class Action(StrEnum):
     ENGINE_STALL = "engine stall"
     REDIS_PASSWORD = "redis password"  # noqa: S105  the name of a fault
     REDIS_REPLIES = "redis replies"
+    # Only in the family of a served engine:
+    SERVER_KILL = "server kill"
+    SERVER_STOP = "server stop"
     # Only in scripts:
     ALL_BROKERS_KILL = "all brokers kill"
     ALL_BROKERS_STOP = "all brokers stop"
@@ -85,7 +88,11 @@ SILENT_WEIGHTS: Final = {
     Action.REDIS_STOP: 1,
 }
 """The family of faults that a probe does not see by itself, with a few others between them."""
+SERVED_WEIGHTS: Final = {**WEIGHTS, Action.SERVER_KILL: 24, Action.SERVER_STOP: 8}
+"""The faults of a storm whose workers' engine is a server, and those of that server."""
 _HOLD_S: Final = {
+    Action.SERVER_KILL: (0.2, 8.0),
+    Action.SERVER_STOP: (2.0, 10.0),
     Action.LOG_CLOSED: (3.0, 20.0),
     Action.LOG_STUCK: (3.0, 20.0),
     Action.LOG_FULL: (3.0, 20.0),

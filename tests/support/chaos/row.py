@@ -41,6 +41,7 @@ class Row:
     moves: int = 0
     redis_outages: int = 0
     cuts: int = 0
+    server_blows: int = 0
     idle: int = 0
     skipped: int = 0
     failed: int = 0
@@ -111,6 +112,7 @@ class Row:
         self.moves = fell(Action.LEADERS_MOVE, *_COORDINATOR_MOVES)
         self.redis_outages = fell(*(action for action in Action if action.startswith("redis")))
         self.cuts = fell(Action.LINK_CUT)
+        self.server_blows = fell(Action.SERVER_KILL, Action.SERVER_STOP)
         self.idle, self.skipped = were("idle"), were("skipped")
         self.failed = len(conductor.failures)
         self.struck_in_flight = int(conductor.struck_in_flight)

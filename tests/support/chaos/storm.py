@@ -22,10 +22,19 @@ from support.chaos.gauges import Gauges
 from support.chaos.green import Green
 from support.chaos.ledger import Ledger, Letter
 from support.chaos.load import MIXED_IN, Load
-from support.chaos.plan import SILENT_WEIGHTS, WEIGHTS, Action, Stroke, drawn, recorded
+from support.chaos.plan import (
+    SERVED_WEIGHTS,
+    SILENT_WEIGHTS,
+    WEIGHTS,
+    Action,
+    Stroke,
+    drawn,
+    recorded,
+)
 from support.chaos.progress import untold
 from support.chaos.redis_blows import StruckRedis
 from support.chaos.row import Row
+from support.chaos.served import ServedDragoman
 from support.chaos.silent_faults import SilentDragoman
 from support.chaos.system import End, Place, System, Worker
 from support.chaos.texts import RepeatedTexts
@@ -71,6 +80,8 @@ class Options:
     """Texts that repeat, for gates, memory and coalescing (`Dragoman(trust=True)`)."""
     documents: bool = False
     """Plain jobs belong to documents, whose progress is judged."""
+    served: bool = False
+    """Whether the engine is a server, which is killed and stopped too."""
     silent: bool = False
     """Draw from the silent family; the system must be a `SilentDragoman`."""
     loud: bool = False
@@ -97,6 +108,7 @@ class Options:
             return list(self.script)
         only = frozenset(Action(name) for name in self.only) or None
         family = SILENT_WEIGHTS if self.silent else WEIGHTS
+        family = SERVED_WEIGHTS if self.served else family
         return list(drawn(self.seed, self.jobs / self.rate, only=only, family=family))
 
 
@@ -120,6 +132,8 @@ def storm(
         resources.callback(server.close_proxy)
         if isinstance(system, SilentDragoman):
             resources.callback(system.close)
+        if isinstance(system, ServedDragoman):
+            resources.enter_context(system.serving(place))
         resources.callback(brokers.delete, place.topic, place.dead_letter_topic)
         return _Storm(brokers, server, system, options, place, inspect).run()
 
@@ -130,6 +144,7 @@ def explained(row: Row, timeline: Timeline | Path, options: Options) -> str:
     again = f"--seeds {options.seed} --jobs {options.jobs} --rate {options.rate:g}"
     again += " --trust" if options.trust else ""
     again += " --silent" if options.silent else ""
+    again += " --served" if options.served else ""
     lines = [
         f"seed {row.seed}: {row.as_json()}",
         *row.problems[:20],
@@ -160,7 +175,10 @@ class _Storm:
         spared = frozenset(options.spared)
         there = replace(place, redis=server.proxied_url) if options.silent else place
         self._fleet = Fleet(system, there, self._timeline, size=options.workers, spared=spared)
-        self._conductor = Conductor(self._fleet, brokers, server, place, self._timeline)
+        served = system.server if isinstance(system, ServedDragoman) else None
+        self._conductor = Conductor(
+            self._fleet, brokers, server, place, self._timeline, served=served
+        )
         self._feeder = Feeder(place, self._ledger, rate=options.rate)
         self._watch = Watch(
             system, place, brokers, self._ledger, self._timeline, self._conductor.calm_s
