@@ -43,7 +43,7 @@ def texts(count: int) -> list[tuple[str, str]]:
     draws = random.Random(34)
     made = {
         (
-            f"{' '.join(map(draws.choice, parts))}, number {number}.",
+            f"{_sentence(draws)}, number {number}.",
             draws.choice(("de", "fr", "es")),
         )
         for number in range(count)

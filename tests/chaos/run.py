@@ -23,13 +23,15 @@ from support.processes.unwinding import unwind_on_sigterm
 
 _COLUMNS = (
     "seed", "records", "jobs", "seconds", "kills", "stops", "drains", "joins", "broker_blows",
-    "moves", "redis_outages", "server_blows", "idle", "skipped", "failed", "own_deaths", "struck_in_flight",
-    "redeliveries", "duplicate_computations", "duplicate_letters", "lost", "wrong", "condemned",
+    "moves", "redis_outages", "server_blows", "idle", "skipped", "failed", "own_deaths",
+    "struck_in_flight", "redeliveries", "duplicate_computations", "duplicate_letters", "lost",
+    "wrong", "condemned",
     "changed", "beyond", "uncommitted", "immortal", "slow", "still", "untold", "audit",
     "rest_s", "cached",
 )  # fmt: skip
 _SHORT = {
-    "broker_blows": "broker", "redis_outages": "redis", "server_blows": "server", "own_deaths": "died",
+    "broker_blows": "broker", "redis_outages": "redis", "server_blows": "server",
+    "own_deaths": "died",
     "struck_in_flight": "struck", "redeliveries": "redel", "duplicate_computations": "dup",
     "duplicate_letters": "dupdl", "condemned": "condem", "uncommitted": "uncom",
 }  # fmt: skip

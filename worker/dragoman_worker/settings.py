@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field, SecretStr, field_validator, model_validator
-from pydantic_settings import SettingsConfigDict
+from pydantic_settings import NoDecode, SettingsConfigDict
 
 from dragoman_connections.groups import Group, GroupWithSecrets, is_http_url
 from dragoman_connections.settings import DragomanSettings
@@ -51,8 +51,8 @@ class EngineSettings(GroupWithSecrets):
 
     kind: Literal["vllm", "openai", "echo"] = "vllm"
     model: str | None = None
-    # not in the repr: it may hold a password
-    url: Annotated[tuple[str, ...], Field(repr=False)] = ()
+    # Not in the repr: it may hold a password. NoDecode: the environment may give `a,b`, not JSON.
+    url: Annotated[tuple[str, ...], NoDecode, Field(repr=False)] = ()
     api_key: SecretStr | None = None
     api_key_file: Path | None = None
     ca_file: Path | None = None
@@ -87,7 +87,9 @@ class EngineSettings(GroupWithSecrets):
     @field_validator("url", mode="before")
     @classmethod
     def _addresses(cls, value: object) -> object:
-        given = value.split(",") if isinstance(value, str) else value
+        given = value
+        if isinstance(value, str):
+            given = json.loads(value) if value.startswith("[") else value.split(",")
         if not isinstance(given, list | tuple) or not all(isinstance(url, str) for url in given):
             raise ValueError("give the URL of a server, such as http://HOST:8000, or a list")
         urls = tuple(url.strip().rstrip("/").removesuffix("/v1").rstrip("/") for url in given)

@@ -95,9 +95,9 @@ def _loaded(pod: Object, monkeypatch: pytest.MonkeyPatch) -> WorkerSettings:
 # --- valid for the cluster ------------------------------------------------------------------------
 
 
-def test_the_six_examples_are_there() -> None:
+def test_the_seven_examples_are_there() -> None:
     assert [file.stem for file in _EXAMPLES] == [
-        *("airgapped", "echo", "eight-gpus", "keda", "one-gpu", "tls-sasl"),
+        *("airgapped", "echo", "eight-gpus", "keda", "one-gpu", "server", "tls-sasl"),
     ]
 
 

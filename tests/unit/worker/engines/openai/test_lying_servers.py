@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 from pydantic import ValidationError
 
-from dragoman_connections.settings import SettingsError
+from dragoman_connections.settings import SettingsError, load_settings
 from dragoman_worker.engines.openai.replies import (
     Away,
     Busy,
@@ -34,7 +34,7 @@ from dragoman_worker.errors import (
     Unavailable,
     Unreachable,
 )
-from dragoman_worker.settings import EngineSettings
+from dragoman_worker.settings import EngineSettings, WorkerSettings
 from support.builders.openai_engines import back, replies, request, settings, started
 from support.processes.waiting import eventually
 from support.services.openai_server import OpenAIServer, answer, error
@@ -481,6 +481,22 @@ async def test_a_password_in_the_address_is_sent_and_never_shown() -> None:
 def test_an_address_with_a_query_is_refused(url: str) -> None:
     with pytest.raises(ValidationError, match="give the URL"):
         EngineSettings(kind="openai", url=(url,))
+
+
+@pytest.mark.parametrize(
+    ("given", "urls"),
+    [
+        ("http://h:8000", ("http://h:8000",)),
+        ("http://h:8000, http://g/v1", ("http://h:8000", "http://g")),
+        ('["http://h:8000"]', ("http://h:8000",)),
+    ],
+)
+def test_addresses_may_come_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, given: str, urls: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("DRAGOMAN_ENGINE__KIND", "openai")
+    monkeypatch.setenv("DRAGOMAN_ENGINE__URL", given)
+    assert load_settings(WorkerSettings).engine.url == urls
 
 
 async def test_a_key_with_a_line_break_is_refused() -> None:
