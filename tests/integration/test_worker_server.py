@@ -137,7 +137,7 @@ def test_a_wrong_key_ends_the_replica_with_the_setting_to_change(
     server: ServerThread, new_worker: Callable[..., WorkerProcess]
 ) -> None:
     server.server.key = "right"
-    with new_worker(engine__api_key="wrong") as worker:
+    with new_worker(engine__api_key="hunter2") as worker:
         assert worker.wait(timeout_s=30) != 0
         assert "engine.api_key" in worker.log.read_text()
-        assert "wrong" not in worker.log.read_text()
+        assert "hunter2" not in worker.log.read_text()
