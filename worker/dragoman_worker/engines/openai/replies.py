@@ -40,7 +40,8 @@ _TOO_LONG: Final = re.compile(
     re.IGNORECASE,
 )
 _AWAY: Final = frozenset({408, 425, 502, 503, 504, *range(520, 531)})
-"""Of proxies whose server is away, and of servers that start; from 520 on those of Cloudflare."""
+"""HTTP statuses of a server that starts or is overloaded, or of a proxy in front of one that is
+away; 520 to 530 are Cloudflare's."""
 _NAME: Final = re.compile(r"[A-Za-z][\w.-]{0,39}")
 
 
