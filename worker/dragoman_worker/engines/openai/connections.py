@@ -7,8 +7,21 @@ from typing import Any, Final
 import aiohttp
 from aiohttp.connector import Connection
 
+from dragoman_connections.settings import SettingsError
+from dragoman_worker.settings import EngineSettings
+
 _KEPT_S: Final = 4.0
 """Of an unused connection; uvicorn closes them after 5 s."""
+
+
+def open_session(settings: EngineSettings) -> aiohttp.ClientSession:
+    """Return a session that sends the key. Raises SettingsError for one that no header can hold."""
+    return aiohttp.ClientSession(
+        headers=_key_header(settings),
+        connector=CleanConnector(),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+    )
 
 
 class CleanConnector(aiohttp.TCPConnector):
@@ -28,3 +41,14 @@ class CleanConnector(aiohttp.TCPConnector):
             if protocol is None or not protocol.should_close:
                 return connection
             connection.close()
+
+
+def _key_header(settings: EngineSettings) -> dict[str, str]:
+    if settings.api_key is None:
+        return {}
+    key = settings.api_key.get_secret_value()
+    if not (key.isascii() and key.isprintable()):
+        raise SettingsError("engine.api_key: it has characters that no key has; is it the key?")
+    if any("@" in url for url in settings.url):
+        raise SettingsError("engine.url: give a user and a password, or engine.api_key, not both")
+    return {"Authorization": f"Bearer {key}"}

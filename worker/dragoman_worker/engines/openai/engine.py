@@ -13,9 +13,9 @@ from dragoman_schemas.results import EngineInfo
 from dragoman_worker.engines.exact_lengths import completed, exact_length
 from dragoman_worker.engines.openai import bodies
 from dragoman_worker.engines.openai.concurrency import AnswerPace
-from dragoman_worker.engines.openai.connections import CleanConnector
+from dragoman_worker.engines.openai.connections import open_session
 from dragoman_worker.engines.openai.discovery import ServerFacts
-from dragoman_worker.engines.openai.opening import limits_of, open_servers
+from dragoman_worker.engines.openai.opening import limits_of, open_servers, warm_up
 from dragoman_worker.engines.openai.prompt_tokens import JOINER, TextPrompt
 from dragoman_worker.engines.openai.replies import (
     Away,
@@ -30,14 +30,11 @@ from dragoman_worker.engines.openai.server import Server
 from dragoman_worker.engines.openai.servers import ServerPool
 from dragoman_worker.engines.openai.trust import Trust
 from dragoman_worker.engines.openai.watch import ServerWatch
-from dragoman_worker.engines.sample import ask_sample, sample_of
 from dragoman_worker.errors import (
     EngineDead,
-    Halt,
     PermanentEngineError,
     ServersRefuse,
     TooLong,
-    TransientEngineError,
     Unavailable,
 )
 from dragoman_worker.ports import (
@@ -49,7 +46,6 @@ from dragoman_worker.ports import (
 )
 from dragoman_worker.settings import EngineSettings
 
-_WARM_UP_S: Final = 600.0
 _LEAST_ROOM: Final = 32
 """Tokens of an answer below which a prompt that the server refuses as too long is too long."""
 _BUSY_S: Final = 60.0
@@ -122,12 +118,7 @@ class OpenAIEngine:
         long as one does.
         """
         trust, settings = Trust(self._settings.ca_file), self._settings
-        session = self._session = aiohttp.ClientSession(
-            headers=_key_header(settings),
-            connector=CleanConnector(),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-        )
+        session = self._session = open_session(settings)
         self._servers = ServerPool([Server(url, session, trust) for url in settings.url])
         self._found = await open_servers(self._servers, settings, wait_s=self._wait_s)
         watch = ServerWatch(
@@ -139,7 +130,7 @@ class OpenAIEngine:
         self._watch = watch
         self._watching = asyncio.create_task(watch.forever(), name="openai-watch")
         self._limits = limits_of(self._servers.all, self._found, settings.options)
-        await self._warm_up()
+        await warm_up(self, self._found, settings)
 
     def encode(self, prompt: Prompt) -> Sequence[int]:
         """Return the prompt's ids, or the prompt with an estimate of their number."""
@@ -299,37 +290,7 @@ class OpenAIEngine:
             if getattr(request.decoding, name) != getattr(self._known().profile.sampling, name):
                 raise PermanentEngineError(f"sampling.{name}: the engine's server refuses it")
 
-    async def _warm_up(self) -> None:
-        profile, context = self._known().profile, self._known().context
-        if len(self.encode(profile.render(sample_of(profile)).prompt)) >= context:
-            raise Halt(
-                f"engine.options.max_model_len: a context of {context} tokens holds no text; is "
-                "that what the servers say of themselves?"
-            )
-        try:
-            async with asyncio.timeout(_WARM_UP_S):
-                fault = await ask_sample(self, profile, judged=not self._settings.exact_lengths)
-        except (Unavailable, PermanentEngineError, TransientEngineError, TimeoutError) as error:
-            reason = str(error) or "no answer"
-            raise Halt(f"the engine failed its first request: {reason}") from None
-        if fault is not None:
-            raise Halt(
-                f"engine.model: {self.model} answers a test sentence {fault}; perhaps "
-                f"engine.profile ({self._settings.profile}) is not made for this model"
-            )
-
     def _known(self) -> ServerFacts:
         if self._found is None:
             raise EngineDead("the engine is not running")
         return self._found
-
-
-def _key_header(settings: EngineSettings) -> dict[str, str]:
-    if settings.api_key is None:
-        return {}
-    key = settings.api_key.get_secret_value()
-    if not (key.isascii() and key.isprintable()):
-        raise SettingsError("engine.api_key: it has characters that no key has; is it the key?")
-    if any("@" in url for url in settings.url):
-        raise SettingsError("engine.url: give a user and a password, or engine.api_key, not both")
-    return {"Authorization": f"Bearer {key}"}

@@ -1,4 +1,4 @@
-"""Open the servers at the start: wait for one, compare them, and set the engine's limits."""
+"""Open the servers at the start: wait for one, compare them, set the limits, try a sentence."""
 
 from __future__ import annotations
 
@@ -14,13 +14,21 @@ from dragoman_worker.engines.openai.prompt_tokens import load_tokenizer
 from dragoman_worker.engines.openai.replies import Locked, ServerError, Starting, wrong_setting
 from dragoman_worker.engines.openai.server import Server
 from dragoman_worker.engines.openai.servers import ServerPool
-from dragoman_worker.errors import Halt, Unreachable
+from dragoman_worker.engines.sample import ask_sample, sample_of
+from dragoman_worker.errors import (
+    Halt,
+    PermanentEngineError,
+    TransientEngineError,
+    Unavailable,
+    Unreachable,
+)
 from dragoman_worker.log import logger
-from dragoman_worker.ports import EngineLimits
+from dragoman_worker.ports import Engine, EngineLimits
 from dragoman_worker.prompts.table import profiles_of
 from dragoman_worker.settings import EngineSettings
 
 _PAUSES: Final = backoff(0.5, 5.0)
+_WARM_UP_S: Final = 600.0
 _GUESSED_TOKENS: Final = 2_048
 """KV cache of a request at a server that does not say how large its cache is."""
 
@@ -86,6 +94,27 @@ async def _asked(
 def _unreachable(errors: Mapping[Server, ServerError]) -> Unreachable:
     why = "; ".join(f"{server.url}: {error}" for server, error in errors.items())
     return Unreachable(f"engine.url: no server answers: {why}. Is it running?")
+
+
+async def warm_up(engine: Engine, found: ServerFacts, settings: EngineSettings) -> None:
+    """Have a test sentence translated. Raises Halt if that fails, or is no translation."""
+    profile, context = found.profile, found.context
+    if len(engine.encode(profile.render(sample_of(profile)).prompt)) >= context:
+        raise Halt(
+            f"engine.options.max_model_len: a context of {context} tokens holds no text; is "
+            "that what the servers say of themselves?"
+        )
+    try:
+        async with asyncio.timeout(_WARM_UP_S):
+            fault = await ask_sample(engine, profile, judged=not settings.exact_lengths)
+    except (Unavailable, PermanentEngineError, TransientEngineError, TimeoutError) as error:
+        reason = str(error) or "no answer"
+        raise Halt(f"the engine failed its first request: {reason}") from None
+    if fault is not None:
+        raise Halt(
+            f"engine.model: {engine.model} answers a test sentence {fault}; perhaps "
+            f"engine.profile ({settings.profile}) is not made for this model"
+        )
 
 
 def limits_of(

@@ -13,7 +13,11 @@ import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 
 from dragoman_worker.backoff import backoff, pause_s
-from dragoman_worker.engines.openai.concurrency import Concurrency
+from dragoman_worker.engines.openai.concurrency import (
+    Concurrency,
+    CountedConcurrency,
+    SearchedConcurrency,
+)
 from dragoman_worker.engines.openai.gauges import Gauges, gauges_of
 from dragoman_worker.engines.openai.replies import (
     Away,
@@ -52,7 +56,7 @@ class Server:
         parts = urlsplit(url)
         self.url = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
         """For messages: without user and password."""
-        self.concurrency = Concurrency(1, searches=True)
+        self.concurrency: Concurrency = SearchedConcurrency(1)
         self.in_flight = 0
         self.answers = 0
         """Requests answered since the start."""
@@ -76,9 +80,10 @@ class Server:
     @property
     def free(self) -> int:
         """How many more requests the server may get now."""
-        if self.away or time.monotonic() < self._left_alone_until:
+        now = time.monotonic()
+        if self.away or now < self._left_alone_until:
             return 0
-        return max(0, self.concurrency.limit - self.in_flight)
+        return self.concurrency.room(self.in_flight, now)
 
     @property
     def is_due(self) -> bool:
@@ -194,6 +199,8 @@ class Server:
             return
         if read is not None:
             self.gauges = read
+            if isinstance(self.concurrency, CountedConcurrency):
+                self.concurrency.counted(read.running, read.waiting, time.monotonic())
             self._raise_if_it_hangs()
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 
 from dragoman_worker.backoff import pause_s
 from dragoman_worker.engines.openai import discovery
-from dragoman_worker.engines.openai.concurrency import Concurrency
+from dragoman_worker.engines.openai.concurrency import CountedConcurrency, SearchedConcurrency
 from dragoman_worker.engines.openai.discovery import ServerFacts
 from dragoman_worker.engines.openai.opening import bound_of
 from dragoman_worker.engines.openai.replies import (
@@ -57,6 +57,7 @@ class ServerWatch:
         self._servers = servers
         self._facts = facts
         self._options = settings.options
+        self._share = settings.prefill_share
         self._trust = trust
         self._died = died
         self._breaks: Counter[tuple[str, int]] = Counter()
@@ -140,7 +141,9 @@ class ServerWatch:
         most = bound_of(self._options, "max_num_seqs") or (
             _COUNTED_MOST if counted else _SEARCHED_MOST
         )
-        server.concurrency = Concurrency(most, searches=not counted)
+        server.concurrency = (
+            CountedConcurrency(most, self._share) if counted else SearchedConcurrency(most)
+        )
 
     async def forever(self) -> None:
         """Read the servers' counts, and try those again that were left out."""
