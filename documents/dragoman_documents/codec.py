@@ -49,14 +49,19 @@ class Options:
     """A normalised tag, such as `de` or `zh-Hant`."""
     source_lang: str | None = None
     columns: tuple[str, ...] = ()
-    """CSV and TSV: columns to translate, names or numbers from 1; default: all with text."""
+    """CSV, TSV and Parquet: columns to translate, names or numbers from 1; default: all with text.
+    Parquet has no default."""
     fields: tuple[str, ...] = ()
     """JSONL: members to translate, `a.b` for nested ones; default: all with text."""
     keys: tuple[str, ...] = ()
     """JSON and YAML: patterns of paths to translate, such as `pages.*.title`; default: all.
     Front matter: patterns of paths to translate in addition to those of the site."""
+    ids: tuple[str, ...] = ()
+    """Tables and JSONL: the column or member whose value places name beside the row."""
     in_place: bool = False
-    """CSV and TSV: write over the source column instead of adding `name.de`."""
+    """Tables: write over the source column instead of adding `name.de`."""
+    add: bool = False
+    """JSONL: add members `name.de` instead of writing over their sources."""
     bilingual: bool = False
     """Keep the source and put the translation after it, where blocks can be doubled."""
     headings: bool = False

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from dragoman_documents.codec import Codec, DocumentError
+from dragoman_documents.streamed import StreamedFormat
 
 ENTRY_POINTS: Final = "dragoman.codecs"
 """Group of entry points by which other packages add formats; a name replaces one of ours."""
@@ -66,7 +67,10 @@ _FORMATS: Final = {
     "arb": _Format("catalogs.json.codec", frozenset({".arb"}), version=2),
     "chrome": _Format("catalogs.json.codec", version=2),
     "ipynb": _Format("markup.notebooks", frozenset({".ipynb"}), version=2),
+    "parquet": _Format("tables.parquet.table", frozenset({".parquet", ".parq", ".pq"})),
 }
+_STREAMED: Final = frozenset({"parquet"})
+"""Formats whose module has a `FORMAT` in place of `CODECS`: files of these may be of any size."""
 
 
 class MissingExtra(Exception):
@@ -83,22 +87,36 @@ def ours() -> frozenset[str]:
     return frozenset(_FORMATS)
 
 
+def is_streamed(name: str) -> bool:
+    """Return whether a format has no codec, but is one of `streamed_format`."""
+    return name in _STREAMED and name not in _others()
+
+
+def streamed_format(name: str) -> StreamedFormat:
+    """Return a format whose files are read some rows at a time. Raises MissingExtra."""
+    found: StreamedFormat = _module(name).FORMAT
+    return found
+
+
 @cache
 def codec(name: str) -> Codec:
     """Return a codec by its name. Raises MissingExtra and DocumentError (`unsupported_format`)."""
     if (other := _others().get(name)) is not None:
         return other
-    if name not in _FORMATS:
-        known = ", ".join(sorted(formats()))
-        raise DocumentError("unsupported_format", f"there is no format {name!r}; known: {known}")
+    if name not in _FORMATS or name in _STREAMED:
+        known = ", ".join(sorted(formats().keys() - _STREAMED))
+        raise DocumentError("unsupported_format", f"there is no codec {name!r}; known: {known}")
+    found: Codec = _module(name).CODECS[name]
+    return found
+
+
+def _module(name: str) -> Any:
     try:
-        module = import_module(f"{__package__}.{_FORMATS[name].module}")
+        return import_module(f"{__package__}.{_FORMATS[name].module}")
     except ModuleNotFoundError as error:
         raise MissingExtra(
             f"the format {name} needs the package {error.name}, which is not installed"
         ) from error
-    found: Codec = module.CODECS[name]
-    return found
 
 
 def version(name: str) -> int:

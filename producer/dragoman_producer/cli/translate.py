@@ -89,7 +89,8 @@ def translate(
     column: Annotated[
         list[str] | None,
         typer.Option(
-            help="CSV, TSV: column to translate, name or number.", rich_help_panel=_FORMATS
+            help="CSV, TSV, Parquet: column to translate, name or number.",
+            rich_help_panel=_FORMATS,
         ),
     ] = None,
     field: Annotated[
@@ -109,8 +110,27 @@ def translate(
     ] = None,
     in_place: Annotated[
         bool,
-        typer.Option("--in-place", help="CSV: replace columns.", rich_help_panel=_FORMATS),
+        typer.Option(
+            "--in-place", help="CSV, TSV, Parquet: replace columns.", rich_help_panel=_FORMATS
+        ),
     ] = False,
+    add: Annotated[
+        bool,
+        typer.Option(
+            "--add",
+            help="JSONL: add members such as description.de instead of replacing.",
+            rich_help_panel=_FORMATS,
+        ),
+    ] = False,
+    id_column: Annotated[
+        str | None,
+        typer.Option(
+            "--id",
+            metavar="COLUMN",
+            help="Tables, JSONL: column or member that names a row in report and review.",
+            rich_help_panel=_FORMATS,
+        ),
+    ] = None,
     bilingual: Annotated[
         bool,
         typer.Option(
@@ -237,6 +257,8 @@ def translate(
         "fields": field,
         "keys": key,
         "in_place": in_place,
+        "add": add,
+        "id": id_column,
         "bilingual": bilingual,
         "refresh": refresh,
         "overwrite": overwrite,

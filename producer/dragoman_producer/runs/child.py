@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import gc
 import hashlib
-import os
-import resource
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 from dragoman_connections.child import Channel, connected
 from dragoman_documents import registry
@@ -33,6 +30,8 @@ from dragoman_documents.encodings import Notes, noting
 from dragoman_documents.markup.sites import Anchors
 from dragoman_documents.parts.source import Changed, SourceFile, SourcePart
 from dragoman_documents.putting_back import Spliced, put_back
+from dragoman_producer.runs import child_tables
+from dragoman_producer.runs.child_limits import limit_memory, limit_time, new_file
 from dragoman_producer.runs.child_wire import (
     MISSING_PARSER,
     ROWS_PER_MESSAGE,
@@ -43,11 +42,8 @@ from dragoman_producer.runs.child_wire import (
 )
 from dragoman_producer.runs.chosen import ChosenNames, ignored
 from dragoman_producer.runs.paths import encodable
-from dragoman_producer.runs.refusals import MEMORY_BYTES, DocumentRefused, reason_and_detail
+from dragoman_producer.runs.refusals import OTHER_SEGMENTS, DocumentRefused, reason_and_detail
 
-_PATIENCE: Final = 10
-"""How many times the CPU time a document may take on the clock."""
-_OTHER_SEGMENTS: Final = "its segments are not those that were translated"
 _UNSENDABLE: Final = "it holds half a character, which no encoding has: left as it is"
 _NO_MORE: Final = object()
 
@@ -56,33 +52,13 @@ def main() -> None:
     """Answer requests until the channel ends."""
     # The parent, which closes the channel, has these signals too.
     channel = Channel(connected(int(sys.argv[1]), ignored=(signal.SIGINT, signal.SIGTERM)))
-    _limit_memory()
+    limit_memory()
     gc.set_threshold(100_000, 50, 50)  # trees of documents hold no cycles: a ninth of the time
     while (message := channel.receive()) is not None:
         request: dict[str, Any] = decoded(message)
         texts = _texts(channel) if request["do"] == "write" else iter(())
         for answer in _answers(request, texts):
             channel.send(encoded(answer))
-
-
-def _limit_memory() -> None:
-    """Have allocations beyond MEMORY_BYTES fail, where the system can."""
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    limit = MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(hard, MEMORY_BYTES)
-    with suppress(ValueError, OSError):  # macOS does not limit the address space
-        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
-
-
-def _limit_time(seconds: int) -> None:
-    """Terminate this process after that CPU time, or _PATIENCE times as long on the clock.
-
-    0 is no limit. A parser in C is not interrupted otherwise. On a busy machine the clock alone
-    would refuse documents that are merely large.
-    """
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    signal.alarm(seconds * _PATIENCE)
 
 
 def _texts(channel: Channel) -> Iterator[Text]:
@@ -95,10 +71,13 @@ def _answers(request: dict[str, Any], texts: Iterator[Text]) -> Iterator[object]
 
     The parent sends all texts before it reads an answer.
     """
+    is_streamed = registry.is_streamed(request["format"])
     if request["do"] in _READING:
-        yield from _or_refusal(_READING[request["do"]](request))
+        reading = child_tables.READING if is_streamed else _READING
+        yield from _or_refusal(reading[request["do"]](request))
         return
-    answers = list(_or_refusal(_write(request, texts)))
+    write = child_tables.write if is_streamed else _write
+    answers = list(_or_refusal(write(request, texts)))
     for _ in texts:
         pass
     yield from answers
@@ -111,21 +90,21 @@ def _or_refusal(answers: Iterator[object]) -> Iterator[object]:
         yield from answers
     except Exception as error:  # noqa: BLE001  a codec that fails ends this document alone
         refusal = reason_and_detail(error)
-    _limit_time(0)
+    limit_time(0)
     if refusal is not None:
         yield {"reason": refusal[0], "detail": encodable(refusal[1])}
 
 
 def _opened(request: dict[str, Any]) -> tuple[SourceFile, Codec, Options]:
     """Return the file, its codec, and the options as far as the format supports them."""
-    _limit_time(request["seconds"])
+    limit_time(request["seconds"])
     try:
         codec = registry.codec(request["format"])
     except registry.MissingExtra as error:
         raise DocumentRefused(MISSING_PARSER, str(error)) from None
     given = options_of(request["options"])
     options = replace(given, bilingual=given.bilingual and codec.can_double)
-    more_time = partial(_limit_time, request["seconds"])
+    more_time = partial(limit_time, request["seconds"])
     return SourceFile(Path(request["path"]), codec, options, more_time), codec, options
 
 
@@ -140,7 +119,7 @@ def _unchanged(request: dict[str, Any]) -> tuple[SourceFile, Codec, Options]:
 def _limited(parts: Iterator[SourcePart], seconds: int) -> Iterator[SourcePart]:
     """Yield parts of a file, with the time limit for each; so has each MiB that is read before."""
     for part in parts:
-        _limit_time(seconds)
+        limit_time(seconds)
         yield part
 
 
@@ -245,7 +224,7 @@ def _codes(request: dict[str, Any]) -> Iterator[object]:
 def _links(request: dict[str, Any]) -> Iterator[object]:
     """Yield the answer to `links`: what is checked of a page."""
     codec, options = registry.codec(request["format"]), options_of(request["options"])
-    _limit_time(request["seconds"])
+    limit_time(request["seconds"])
     data, wants_ids = Path(request["path"]).read_bytes(), request["wants_ids"]
     from dragoman_documents.markup.anchors.links import linked_page  # noqa: PLC0415  a parser
 
@@ -266,7 +245,7 @@ def _write(request: dict[str, Any], texts: Iterator[Text]) -> Iterator[object]:
     first, without_ids = 0, None
     anchors = Anchors(*request["anchors"]) if request.get("anchors") else None
     notes = _notes(source, options)
-    with _new_file(Path(request["temporary"])) as file:
+    with new_file(Path(request["temporary"])) as file:
         for part in _limited(source.parts(), request["seconds"]):
             with noting(notes):
                 spliced, extraction = _spliced(codec, part, options, texts)
@@ -282,7 +261,7 @@ def _write(request: dict[str, Any], texts: Iterator[Text]) -> Iterator[object]:
                 numbers += [first + each - part.first for each in found if each >= part.first]
             first += len(part.own(extraction.segments))
         if next(texts, _NO_MORE) is not _NO_MORE:
-            raise DocumentRefused("changed", _OTHER_SEGMENTS)
+            raise DocumentRefused("changed", OTHER_SEGMENTS)
     yield {"sha256": digest.hexdigest(), "left": notes.left, "ids": without_ids, **bad}
 
 
@@ -308,26 +287,12 @@ def _spliced(
     count = len(part.own(extraction.segments))
     given = list(islice(waiting, count))
     if len(given) != count:
-        raise DocumentRefused("changed", _OTHER_SEGMENTS)
+        raise DocumentRefused("changed", OTHER_SEGMENTS)
     drafts = frozenset(part.first + index for index, each in enumerate(given) if type(each) is list)
     plain = [each[0] if isinstance(each, list) else each for each in given]
     texts = part.texts(plain)
     made = put_back(codec, part.data, extraction, texts, replace(options, drafts=drafts))
     return made, extraction
-
-
-@contextmanager
-def _new_file(path: Path) -> Iterator[BinaryIO]:
-    """Give a new file. Nothing is left of one that is not written whole."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    try:
-        with os.fdopen(os.open(path, flags, 0o666), "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
 
 
 if __name__ == "__main__":

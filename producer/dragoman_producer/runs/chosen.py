@@ -12,12 +12,15 @@ from typing import Any, Final, NamedTuple
 from dragoman_documents import registry
 from dragoman_documents.catalogs.key_patterns import is_selected
 from dragoman_documents.codec import Codec, Naming, Options, Remark, Segment
+from dragoman_documents.streamed import StreamedFormat
 
-_TABLES: Final = frozenset({"csv", "tsv"})
+_TABLES: Final = frozenset({"csv", "tsv", "parquet"})
 FORMATS: Final = {
     "columns": ("--column", _TABLES),
     "in_place": ("--in-place", _TABLES),
     "fields": ("--field", frozenset({"jsonl"})),
+    "ids": ("--id", _TABLES | {"jsonl"}),
+    "add": ("--add", _TABLES | {"jsonl"}),
     "keys": ("--key", frozenset({"json", "arb", "chrome", "yaml", "markdown", "mdx"})),
     "headings": (
         "--context headings",
@@ -27,7 +30,7 @@ FORMATS: Final = {
     ),
 }
 """Per member of Options its option and the formats that have it."""
-_OPTIONS: Final = ("columns", "fields", "keys")
+_OPTIONS: Final = ("columns", "fields", "keys", "ids")
 _MOST: Final = 20
 """Names that are kept of a document, each of at most so many characters."""
 _LONGEST: Final = 100
@@ -68,9 +71,14 @@ class ChosenNames:
 
     def remarks(self) -> Iterator[Remark]:
         """Yield one remark for all names that nothing has."""
-        if self._missing:
-            said = ", ".join(f"{FORMATS[option][0]} {name}" for option, name in self._missing)
-            yield Remark("", f"nothing in it is named by {said}", "unmatched", len(self._missing))
+        return nothing_named(self._missing)
+
+
+def nothing_named(missing: Sequence[tuple[str, str]]) -> Iterator[Remark]:
+    """Yield one remark for all names that nothing has, each with its member of Options."""
+    if missing:
+        said = ", ".join(f"{FORMATS[option][0]} {name}" for option, name in missing)
+        yield Remark("", f"nothing in it is named by {said}", "unmatched", len(missing))
 
 
 def _given(codec: Codec, options: Options) -> Iterator[tuple[str, str]]:
@@ -89,8 +97,9 @@ def _is_in(given: tuple[str, str], paths: Iterable[Sequence[str]]) -> bool:
     option, name = given
     if option == "keys":
         return any(is_selected(path, (name,)) for path in paths)
-    wanted = name.split(".") if option == "fields" else [name]
-    return any(list(path) == wanted for path in paths)
+    wanted = ([name], name.split(".")) if option == "ids" else ([name],)
+    wanted = (name.split("."),) if option == "fields" else wanted
+    return any(list(path) in wanted for path in paths)
 
 
 def _shown(path: Sequence[str]) -> str:
@@ -177,7 +186,7 @@ class _Search:
         return reading.chosen["names"] if reading.chosen else ()
 
 
-def ignored(codec: Codec, options: Options) -> Iterator[Remark]:
+def ignored(codec: Codec | StreamedFormat, options: Options) -> Iterator[Remark]:
     """Yield one remark for all options that were given and that the format does not have."""
     found = list(_ignored(codec, options))
     if found:
@@ -185,7 +194,7 @@ def ignored(codec: Codec, options: Options) -> Iterator[Remark]:
         yield Remark("", detail, "option", len(found))
 
 
-def _ignored(codec: Codec, options: Options) -> Iterator[str]:
+def _ignored(codec: Codec | StreamedFormat, options: Options) -> Iterator[str]:
     """Yield the options; of formats of other packages only what their codecs say."""
     if options.bilingual and not codec.can_double:
         yield "--bilingual"

@@ -12,7 +12,7 @@ from subprocess import DEVNULL
 from typing import Any, Final
 
 from dragoman_connections.child import ChannelClosed, ChildProcess
-from dragoman_connections.terminal import how_to_install
+from dragoman_connections.terminal import Extra, how_to_install
 from dragoman_producer.errors import DragomanError
 from dragoman_producer.runs.child_wire import (
     MISSING_PARSER,
@@ -119,7 +119,11 @@ class Children:
             lambda descriptor: (sys.executable, "-P", "-m", _MODULE, descriptor),
             stdout=DEVNULL,
             stderr=DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                "ARROW_DEFAULT_MEMORY_POOL": "system",  # others keep what was freed
+            },
         )
         self._all.add(child)
         return child
@@ -153,7 +157,8 @@ class Children:
             self._all.discard(child)
             raise _death(await child.wait(), self._seconds) from None
         if answer.get("reason") == MISSING_PARSER:
-            raise MissingParser(f"{answer['detail']}; {how_to_install('documents')}")
+            extra: Extra = "parquet" if "pyarrow" in answer["detail"] else "documents"
+            raise MissingParser(f"{answer['detail']}; {how_to_install(extra)}")
         if "reason" in answer:
             raise DocumentRefused(answer["reason"], answer["detail"])
         return answer

@@ -36,6 +36,8 @@ def request_of(paths: list[Path], out: Path, given: Mapping[str, Any]) -> RunReq
         raise Unusable(f"--to: {source} is the language of the source (--from); leave it out")
     if out.exists() and not out.is_dir():
         raise Unusable(f"--out {out}: it is a file; give a folder")
+    if given["add"] and given["in_place"]:
+        raise Unusable("--add and --in-place: give one of them")
     if len(to) > 1 and given["glossary"] and Path(given["glossary"]).is_file():
         raise Unusable("--glossary FILE is for one language in --to; store it to use it for more")
     return RunRequest(
@@ -94,7 +96,9 @@ def _reading(given: Mapping[str, Any]) -> Reading:
         columns=tuple(given["columns"] or ()),
         fields=tuple(given["fields"] or ()),
         keys=tuple(given["keys"] or ()),
+        ids=(given["id"],) if given["id"] else (),
         in_place=given["in_place"],
+        add=given["add"],
         bilingual=given["bilingual"],
         refresh=given["refresh"],
         encoding=_encoding(given["encoding"]),

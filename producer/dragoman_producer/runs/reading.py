@@ -160,7 +160,9 @@ def question(
         columns=reading.columns,
         fields=reading.fields,
         keys=reading.keys or keys_of(source.name),
+        ids=reading.ids,
         in_place=reading.in_place,
+        add=reading.add,
         bilingual=reading.bilingual,
         headings=reading.headings,
         encoding=reading.encoding,
@@ -168,7 +170,7 @@ def question(
     )
     return {
         "path": str(source.absolute()), "format": format_name, "options": options_fields(options),
-        "named": bool(reading.columns or reading.fields or reading.keys),
+        "named": bool(reading.columns or reading.fields or reading.keys or reading.ids),
     }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ CHANGED: Final = "changed"
 """Reason of a document whose file is not the one that was read."""
 NO_SPACE: Final = "no_space"
 """Reason of a document whose output the disk does not hold, or that is larger than allowed."""
+OTHER_SEGMENTS: Final = "its segments are not those that were translated"
 MEMORY_BYTES: Final = 2 * 1024**3
 """Of a child process."""
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})

@@ -102,7 +102,11 @@ class Reading:
     columns: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    """The column or member by whose value the report and the review name a row."""
     in_place: bool = False
+    add: bool = False
+    """JSONL: add members beside their sources."""
     bilingual: bool = False
     headings: bool = False
     refresh: bool = False
@@ -115,7 +119,8 @@ class Reading:
     def digest(self, *more: object) -> str:
         """Return the hex digest of all that changes which segments a file has; `more` is JSON."""
         own = [getattr(self, name) for name in _WHAT_IS_FOUND]
-        return _digest([own, *more])
+        later = [[list(self.ids), self.add]] if self.ids or self.add else []  # older digests stay
+        return _digest([own, *more, *later])
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,8 @@ class _Run:
     def _check_names(self) -> None:
         """Refuse names that no document has: a typing error would leave all in its source."""
         reading = self._request.reading
-        if not (reading.columns or reading.fields or reading.keys) or self._stop.asked.is_set():
+        given = reading.columns or reading.fields or reading.keys or reading.ids
+        if not given or self._stop.asked.is_set():
             return
         found = (
             ReadDocument(

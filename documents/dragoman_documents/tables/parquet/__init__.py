@@ -1,0 +1,1 @@
+"""Parquet: columns of text, read and written some rows at a time."""
