@@ -68,6 +68,11 @@ class Keys:
         """The capped stream of running jobs that workers should abort."""
         return f"{self.prefix}cancels"
 
+    @property
+    def workers(self) -> str:
+        """The hash in which replicas announce themselves: a hint, not the source of truth."""
+        return f"{self.prefix}workers"
+
     def document_completed(self, document_id: str) -> str:
         """Return the key of the hash of bits of a document's completed jobs: `scripts.MARK`."""
         return f"{self.prefix}document:{document_id}:bits:completed"

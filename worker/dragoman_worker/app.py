@@ -39,9 +39,11 @@ from dragoman_worker.process.http import HttpServer, replica_pages
 from dragoman_worker.process.parent_link import ReplicaSlot
 from dragoman_worker.process.signals import stop_signals, supervised_signals
 from dragoman_worker.prompts import names
+from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.table import profile_chooser
 from dragoman_worker.quality.judge import ProcessJudge
 from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.stores.announcements import Announcements
 from dragoman_worker.stores.connection import redis_servers
 from dragoman_worker.stores.glossaries import RedisGlossaries
 from dragoman_worker.stores.redis import RedisStore
@@ -166,12 +168,32 @@ class App:
                 timeout_s=max(_SAMPLE_S, settings.retry.attempt_timeout_s),
             ),
         )
-        await self._join(stack, core, engine, consumer)
+        sampler = await self._join(stack, core, engine, consumer)
+        said = self._said(engine, choose_profile(None))
+        announcements = Announcements(settings.redis, redis, self._replica_id())
+        announcing = announcements.forever(lambda: {**said, **sampler.standing()})
+        _beside(stack, core.worker, "announcements", announcing)
         return core.worker
+
+    def _replica_id(self) -> str:
+        number = "" if self._slot is None else f".{self._slot.number}"
+        return f"{self._settings.worker_id}{number}"
+
+    def _said(self, engine: Engine, profile: Profile) -> dict[str, Any]:
+        """Return what a replica announces that does not change."""
+        languages = profile.languages
+        return {
+            "profile": None if self._settings.engine.kind == "echo" else profile.name,
+            "model": engine.model,
+            "languages": None if languages is None else sorted(languages),
+            "formality": "formality" in profile.takes,
+            "engine": {"name": engine.info.name, "version": engine.info.version},
+            "topics": list(self._settings.kafka.topic_names),
+        }
 
     async def _join(
         self, stack: AsyncExitStack, core: Core, engine: Engine, consumer: KafkaConsumer
-    ) -> None:
+    ) -> Sampler:
         """Join the consumer group, then start the tasks that run beside the worker."""
         settings, worker = self._settings, core.worker
         stack.callback(core.flow.planning.close)
@@ -181,7 +203,7 @@ class App:
         kafka = KafkaAvailability(settings.kafka.bootstrap_servers, consumer.answered)
         _beside(stack, worker, "kafka availability", kafka.watch())
         _beside(stack, worker, "topics", self._topics.watch())
-        self._sample(stack, core, engine, consumer)
+        sampler = self._sample(stack, core, engine, consumer)
         _beside(stack, worker, "admission", steering(core.admission, core.flow.permits, engine))
         checks = liveness_checks(
             worker,
@@ -198,10 +220,11 @@ class App:
         self._readiness.started(worker, kafka)
         if self._stopping.is_set():  # by a signal after the last await of the start
             worker.stop()
+        return sampler
 
     def _sample(
         self, stack: AsyncExitStack, core: Core, engine: Engine, consumer: KafkaConsumer
-    ) -> None:
+    ) -> Sampler:
         most, jobs = core.admission.most_items, core.in_flight
         sampler = Sampler(self._metrics, consumer, core.flow.permits, jobs, engine, most_items=most)
         ready, gpus = self._readiness.ready_checks, Gpus(engine.limits.devices)
@@ -209,6 +232,7 @@ class App:
         _beside(stack, core.worker, "gpus", sampler.gpus_forever(gpus))
         files = certificate_files(self._settings)
         _beside(stack, core.worker, "certificates", expiry_forever(files, self._metrics))
+        return sampler
 
     def _stop(self) -> None:
         self._stopping.set()

@@ -21,6 +21,7 @@ from dragoman_worker.kafka.topics import problem_of
 from dragoman_worker.prompts.table import PROFILES, profiles_of
 from dragoman_worker.recognition import recognized_profile
 from dragoman_worker.settings import WorkerSettings
+from dragoman_worker.stores.announcements import announcement_problem
 from dragoman_worker.stores.connection import redis_servers
 from dragoman_worker.stores.memory_outages import memory_problem
 from dragoman_worker.stores.redis import RedisStore
@@ -54,6 +55,7 @@ async def findings(settings: WorkerSettings, *, engine: bool = True) -> AsyncIte
     yield await _redis(settings)
     if settings.memory_enabled:
         yield await _memory(settings)
+    yield await _announcements(settings)
     async for finding in _kafka(settings):
         yield finding
     if settings.engine.kind == "vllm" and find_spec("vllm"):
@@ -110,6 +112,13 @@ async def _memory(settings: WorkerSettings) -> CheckResult:
         f"jobs would run without it: {problem}; give Redis and its user what "
         "docs/how-to/security.md lists, or set memory.enabled = false",
     )
+
+
+async def _announcements(settings: WorkerSettings) -> CheckResult:
+    if (problem := await announcement_problem(settings.redis)) is None:
+        return CheckResult("announcement", "ok", "dry runs and `audit` can see this worker")
+    detail = f"dry runs and `audit` would not see this worker: {problem}"
+    return CheckResult("announcement", "warn", detail)
 
 
 async def _kafka(settings: WorkerSettings) -> AsyncIterator[CheckResult]:

@@ -206,6 +206,11 @@ class LoadWindow:
         self._moments.append(moment)
         return _starved_by(moment, self._limits.max_num_seqs) is Cause.FEED
 
+    @property
+    def is_filled(self) -> bool:
+        """Whether a moment has been added."""
+        return bool(self._moments)
+
     def load(self) -> Load:
         """Summarise the moments in the window; at least one must have been added."""
         moments, limits = list(self._moments), self._limits

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Any, Final
 
 from dragoman_worker.engines.gpu import Gpus, GpuStats
 from dragoman_worker.flow.permits import Permits
@@ -72,6 +72,18 @@ class Sampler:
         self._set_engine_gauges()
         load = self._window.load()
         self._metrics.limited_by(bottleneck(load), asdict(load))
+
+    def standing(self) -> dict[str, Any]:
+        """Return what a replica announces of its work: the rate while it had some, load, cause."""
+        load = self._window.load() if self._window.is_filled else None
+        busy = None if load is None else load.gpu_busy
+        if load is not None and busy is None:
+            busy = min(1.0, load.running / max(1.0, load.seqs))
+        return {
+            "jobs_per_s": round(self._pace.jobs_per_s, 3),
+            "busy": None if busy is None else round(busy, 3),
+            "cause": None if load is None else bottleneck(load).value,
+        }
 
     async def gpus_forever(self, gpus: Gpus) -> None:
         """Read the GPUs once per second, off the event loop; return at once without GPUs."""
@@ -219,6 +231,11 @@ class Pace:
         self._jobs = self._tokens = 0.0
         self._at = time.monotonic()
         self._jobs_per_s = self._tokens_per_s = 0.0
+
+    @property
+    def jobs_per_s(self) -> float:
+        """The rate while there was work; 0 before the first job."""
+        return self._jobs_per_s
 
     def work(self, lag: int, jobs: float, tokens: float) -> tuple[float, float]:
         """Return the estimated tokens and seconds of `lag` jobs.

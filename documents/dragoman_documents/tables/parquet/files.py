@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
@@ -69,27 +70,26 @@ def batches(
     By places and not by names, of which two may be equal, and which may hold dots. Raises
     DocumentError.
     """
-    counts = [leaves(each.type) for each in file.schema_arrow]
-    wanted = range(len(counts)) if columns is None else columns
-    starts = [sum(counts[:each]) for each in wanted] if columns is not None else []
-    indices = None
-    if columns is not None:
-        indices = [
-            start + more
-            for start, each in zip(starts, wanted, strict=True)
-            for more in range(counts[each])
-        ]
-    size = _rows_at_once(file, group, wanted)
+    schema = file.schema_arrow  # made anew whenever it is asked for
+    wanted = range(len(schema)) if columns is None else columns
+    indices = None if columns is None else _indices(schema, columns)
+    size = _rows_at_once(file, group, [schema.field(each).type for each in wanted])
     with told():
         yield from file.reader.iter_batches(
             size, row_groups=[group], column_indices=indices, use_threads=False
         )
 
 
-def _rows_at_once(file: pq.ParquetFile, group: int, columns: Sequence[int]) -> int:
+def _indices(schema: pa.Schema, columns: Sequence[int]) -> list[int]:
+    """Return the columns of the file that these columns of the schema consist of."""
+    ends = [0, *accumulate(leaves(each.type) for each in schema)]
+    return [index for each in columns for index in range(ends[each], ends[each + 1])]
+
+
+def _rows_at_once(file: pq.ParquetFile, group: int, types: Sequence[pa.DataType]) -> int:
     """Return how many rows take about _BATCH_BYTES, as far as the file tells."""
     found = file.metadata.row_group(group)
-    width = sum(_width(file.schema_arrow.field(each).type) for each in columns)
+    width = sum(map(_width, types))
     stored = found.total_byte_size // max(1, found.num_rows)
     return max(1, min(_BATCH_ROWS, _BATCH_BYTES // max(1, width, stored)))
 

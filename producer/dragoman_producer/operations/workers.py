@@ -1,0 +1,54 @@
+"""Workers that announce themselves in the hash `dragoman:workers`: hints, never the truth."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from dragoman_connections.settings import DragomanSettings
+from dragoman_producer.errors import DragomanError
+from dragoman_producer.redis_link import RedisLink
+from dragoman_schemas.names import Keys
+
+_LIVE_S: Final = 30.0
+_PATIENCE_S: Final = 1.0
+"""For a hint nobody waits."""
+
+
+class LiveWorker(NamedTuple):
+    """A replica that said something within the last 30 seconds."""
+
+    replica: str
+    model: str | None
+    jobs_per_s: float
+
+
+async def live_workers(settings: DragomanSettings) -> list[LiveWorker]:
+    """Return the replicas that live; none if Redis cannot be reached, or refuses."""
+    link = RedisLink(settings.redis, connect_timeout_s=_PATIENCE_S)
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            found = await link.ask("HGETALL", Keys(settings.redis.key_prefix).workers)
+    except (DragomanError, TimeoutError):
+        return []
+    finally:
+        await link.close()
+    fields = found.items() if isinstance(found, dict) else zip(found[::2], found[1::2], strict=True)
+    made = (_worker(replica, value, time.time()) for replica, value in fields)
+    return sorted(each for each in made if each is not None)
+
+
+def _worker(replica: bytes, value: bytes, now: float) -> LiveWorker | None:
+    """Return the worker of a field; None if it is gone, or says nothing readable."""
+    try:
+        said = json.loads(value)
+        seen = datetime.fromisoformat(said["seen"]).timestamp()
+        rate, model = max(0.0, float(said.get("jobs_per_s") or 0)), said.get("model")
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
+        return None
+    if now - seen > _LIVE_S:
+        return None
+    return LiveWorker(replica.decode(errors="replace"), str(model) if model else None, rate)
