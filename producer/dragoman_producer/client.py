@@ -9,6 +9,7 @@ from typing import Any, Final, Self
 from dragoman_connections.settings import DragomanSettings, SettingsError, load_settings
 from dragoman_producer.errors import BrokerRefused, BrokerUnreachable, ClientClosed, JobTooLarge
 from dragoman_producer.handle import JobHandle, check_document_id, check_job_id
+from dragoman_producer.operations.workers import LiveWorker, live_workers
 from dragoman_producer.operations.glossaries import GlossaryStore
 from dragoman_producer.publisher import Publisher, RecordTooLarge
 from dragoman_producer.refusal import Refusal, record_refusal
@@ -200,6 +201,11 @@ class TranslationClient:
             return {tag: await store.terms(stored, tag) for tag in stored.meta.counts}
         finally:
             await store.close()
+
+    async def workers(self) -> Sequence[LiveWorker]:
+        """Return the replicas that announce themselves now: a hint, empty without Redis."""
+        self._check_open()
+        return await live_workers(self._settings)
 
     async def state(self, job_id: str) -> JobState | None:
         """Return the current state of a job's key; concurrent calls share a round trip."""

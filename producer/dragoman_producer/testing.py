@@ -11,6 +11,7 @@ from typing import Any, Final, Self
 
 from dragoman_producer.errors import ClientClosed, JobTooLarge, ResultTimeout
 from dragoman_producer.handle import JobHandle, check_document_id, check_job_id
+from dragoman_producer.operations.workers import LiveWorker
 from dragoman_producer.state import Expected, JobState
 from dragoman_producer.submission import resubmitted, submit_each
 from dragoman_schemas import names
@@ -69,6 +70,8 @@ class InMemoryClient:
         self.submitted: list[TranslationJob] = []
         self.glossaries: dict[str, dict[str, list[GlossaryEntry]]] = {}
         """Terms of the stored glossaries, by name and target language."""
+        self.live: list[LiveWorker] = []
+        """Workers that announce themselves, for dry runs."""
         self._translate = translate
         self._held = held
         self._keys: dict[str, _StoredJob] = {}
@@ -156,6 +159,11 @@ class InMemoryClient:
         """Return the terms of a stored glossary by target language; None if there is none."""
         self._check_open()
         return self.glossaries.get(name)
+
+    async def workers(self) -> Sequence[LiveWorker]:
+        """Return `live`: the replicas that announce themselves."""
+        self._check_open()
+        return self.live
 
     async def state(self, job_id: str) -> JobState | None:
         """Return the current state of a job; None if it is unknown."""

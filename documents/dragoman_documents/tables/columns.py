@@ -195,7 +195,7 @@ def _sources(
     values: Callable[[], list[list[str]]],
 ) -> list[int]:
     if options.columns:
-        named = (_source(each, names, width) for each in options.columns)
+        named = (source_of(each, names, width) for each in options.columns)
         return list(dict.fromkeys(each for each in named if each is not None))
     filled = [index for index, cells in enumerate(values()) if _has_text(cells)]
     if any(not group.base and group.source is not None for group in groups):
@@ -212,7 +212,8 @@ def _has_text(values: Sequence[str]) -> bool:
     return _LETTER.search(" ".join(values)) is not None and any(map(is_text, values))
 
 
-def _source(column: str, names: Sequence[str], width: int) -> int | None:
+def source_of(column: str, names: Sequence[str], width: int) -> int | None:
+    """Return a column by its name, or by its number from 1; None if there is none."""
     if column in names:
         return names.index(column)
     return int(column) - 1 if column.isdecimal() and 0 < int(column) <= width else None

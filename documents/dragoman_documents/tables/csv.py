@@ -18,7 +18,14 @@ from dragoman_documents.codec import (
 from dragoman_documents.encodings import Decoded, decoded
 from dragoman_documents.inline_codes import fits, of_text, rendered
 from dragoman_documents.splicing import Replacement, replaced
-from dragoman_documents.tables.columns import LONGEST_NAME, Column, columns, has_header, names_of
+from dragoman_documents.tables.columns import (
+    LONGEST_NAME,
+    Column,
+    columns,
+    has_header,
+    names_of,
+    source_of,
+)
 from dragoman_documents.tables.scanning import (
     CsvCell,
     Row,
@@ -64,12 +71,13 @@ class TableCodec:
         width = max((len(row.values) for row in found), default=0)
         wanted = tuple(columns(found, width, options, headed=headed))
         check_padding(found, _padded(wanted, width))
+        named = _id_column(found, width, options) if headed else None
         read = [
             (segment, (index, column))
             for index, row in enumerate(found)
             if index or not headed
             for column in wanted[: len(row.values) if not options.columns else None]
-            for segment in _segments(row, column, chosen=bool(options.columns))
+            for segment in _segments(row, column, named, chosen=bool(options.columns))
         ]
         places = tuple(place for _, place in read)
         layout = _Layout(file, delimiter, headed, found, wanted, width, places)
@@ -136,7 +144,21 @@ def _padded(wanted: Sequence[Column], width: int) -> int:
     return max(others, default=0)
 
 
-def _segments(row: Row, column: Column, *, chosen: bool) -> Iterator[Segment]:
+def _id_column(found: Sequence[Row], width: int, options: Options) -> int | None:
+    names = names_of(found)
+    return next((at for each in options.ids if (at := source_of(each, names, width)) is not None), None)
+
+
+def _id(row: Row, named: int | None) -> str:
+    """Return the id of a row in brackets, empty if it has none."""
+    if named is None or named >= len(row.values):
+        return ""
+    return f" ({' '.join(row.values[named].split())[:LONGEST_NAME]})"
+
+
+def _segments(
+    row: Row, column: Column, named: int | None, *, chosen: bool
+) -> Iterator[Segment]:
     if column.source >= len(row.values):
         return
     value = row.values[column.source]
@@ -144,7 +166,7 @@ def _segments(row: Row, column: Column, *, chosen: bool) -> Iterator[Segment]:
         text, codes = of_text(value.strip())
         target = _held(row, column)
         yield Segment(
-            text, f"line {row.line}, {column.name}", "cell", codes,
+            text, f"line {row.line}{_id(row, named)}, {column.name}", "cell", codes,
             state="empty" if target is None else "done", target=target,
         )  # fmt: skip
 

@@ -26,6 +26,7 @@ from dragoman_text.spans import is_translatable
 _LINE: Final = re.compile(r"[^\n]*+\n?")
 _SPELLED: Final = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+")[ \t\r]*+(:)?')
 """A string of a line that is valid JSON; with a colon behind it, it is a key."""
+_LONGEST_ID: Final = 100
 _Path = tuple[str, ...]
 
 
@@ -50,6 +51,9 @@ class _String(NamedTuple):
     start: int
     end: int
     line: int
+    row_id: str = ""
+    beside: frozenset[str] | None = None
+    """Names of the members of the object whose member it is; None in a list, or without object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,8 @@ class _Layout:
     indices: Sequence[int]
     """Of those that have segments, among them."""
     strings: Sequence[_String]
+    added: str | None = None
+    """The language of the members that are added; None if translations replace their sources."""
 
 
 @dataclass(frozen=True)
@@ -78,19 +84,22 @@ class JsonLinesCodec:
         file = decoded(data)
         wanted = frozenset(tuple(each.split(".")) for each in options.fields)
         count, indices, kept = 0, list[int](), list[_String]()
-        for index, string in enumerate(_strings(file.text)):
+        for index, string in enumerate(_strings(file.text, options.ids)):
             count = index + 1
-            if _is_wanted(string, wanted):
+            if _is_wanted(string, wanted) and not (options.add and _has_no_room(string, options)):
                 indices.append(index)
                 kept.append(string)
-        return _extraction(file, count, indices, kept)
+        added = options.target_lang if options.add else None
+        return _extraction(file, count, indices, kept, added)
 
     def extract_like(self, data: bytes, options: Options, before: Extraction) -> Extraction:
         """Return the strings of an output that are in the places of its source's segments."""
         layout = layout_of(before, _Layout)
         file = decoded(data)
-        found = at_places(_strings(file.text), layout.indices, layout.count)
-        return _extraction(file, layout.count, layout.indices, found)
+        if layout.added is not None:
+            return _added_again(file, before, layout, layout.added)
+        found = at_places(_strings(file.text, options.ids), layout.indices, layout.count)
+        return _extraction(file, layout.count, layout.indices, found, None)
 
     def names(self, data: bytes) -> Iterator[Sequence[str]]:
         """Yield the path of each member, whatever its value is; lists are passed through."""
@@ -107,6 +116,8 @@ class JsonLinesCodec:
     ) -> bytes:
         """Return the file with translations; the others stay as they are."""
         layout = layout_of(extraction, _Layout)
+        if layout.added is not None:
+            return _with_members(extraction, layout, texts, layout.added)
         changes: list[Replacement[str]] = []
         for segment, string, text in zip(extraction.segments, layout.strings, texts, strict=True):
             if text is not None and fits(text, segment.codes):
@@ -124,53 +135,129 @@ def _is_wanted(string: _String, fields: frozenset[tuple[str, ...]]) -> bool:
     return string.path in fields and is_translatable(string.value.strip())
 
 
+def _has_no_room(string: _String, options: Options) -> bool:
+    """Return whether no member can be added for a string: it is in a list, or has one already."""
+    return string.beside is None or f"{string.path[-1]}.{options.target_lang}" in string.beside
+
+
 def _extraction(
-    file: Decoded, count: int, indices: Sequence[int], kept: Sequence[_String]
+    file: Decoded,
+    count: int,
+    indices: Sequence[int],
+    kept: Sequence[_String],
+    added: str | None,
 ) -> Extraction:
+    places = () if added is not None else ((each.start, each.end) for each in kept)
     return Extraction(
         tuple(map(_segment, kept)),
-        skeleton(file.text, ((each.start, each.end) for each in kept)),
+        skeleton(file.text, places),
         file.encoding,
-        layout=_Layout(file, is_escaped(file.text), count, indices, kept),
+        layout=_Layout(file, is_escaped(file.text), count, indices, kept, added),
     )
+
+
+def _prefix(string: _String, layout: _Layout, lang: str) -> str:
+    """Return what stands between a string and the translation in the member behind it."""
+    name = json.dumps(f"{string.path[-1]}.{lang}", ensure_ascii=layout.escaped)
+    return f", {name}: "
+
+
+def _with_members(
+    extraction: Extraction, layout: _Layout, texts: Sequence[str | None], lang: str
+) -> bytes:
+    """Return the file with a member behind each string: its translation, or the source again."""
+    changes: list[Replacement[str]] = []
+    for segment, string, text in zip(extraction.segments, layout.strings, texts, strict=True):
+        raw = layout.file.text[string.start : string.end]
+        if text is not None and fits(text, segment.codes):
+            lead, _, trail = string.value.partition(string.value.strip())
+            value = lead + rendered(text, segment.codes, str) + trail
+            raw = respelled(value, raw, escaped=layout.escaped)
+        member = _prefix(string, layout, lang) + raw
+        changes.append(Replacement(string.end, string.end, member))
+    return layout.file.encoded(replaced(layout.file.text, changes))
+
+
+def _added_again(
+    file: Decoded, before: Extraction, layout: _Layout, lang: str
+) -> Extraction:
+    """Return the strings of the added members; the rest must be the source."""
+    segments, kept, shift, last = list[Segment](), list[str](), 0, 0
+    for segment, string in zip(before.segments, layout.strings, strict=True):
+        place, prefix = string.end + shift, _prefix(string, layout, lang)
+        start = place + len(prefix)
+        spelled = _SPELLED.match(file.text, start)
+        if spelled is None or not file.text.startswith(prefix, place):
+            raise DocumentError("corrupt", "the output lacks a member that was added")
+        kept.append(file.text[last:place])
+        text, codes = of_text(json.loads(spelled[1]).strip())
+        segments.append(Segment(text, segment.place, segment.kind, codes))
+        last, shift = spelled.end(1), shift + spelled.end(1) - place
+    kept.append(file.text[last:])
+    return Extraction(tuple(segments), skeleton("".join(kept), ()), file.encoding)
 
 
 def _segment(string: _String) -> Segment:
     text, codes = of_text(string.value.strip())
-    place = f"line {string.line}, {place_of(string.path)}".removesuffix(", ")
+    place = f"line {string.line}{string.row_id}, {place_of(string.path)}".removesuffix(", ")
     return Segment(text, place, "value", codes)
 
 
-def _strings(text: str) -> Iterator[_String]:
+def _strings(text: str, ids: Sequence[str] = ()) -> Iterator[_String]:
     for number, line in enumerate(_LINE.finditer(text), 1):
         if line[0].strip():
-            yield from _strings_of_line(text, line.start(), line.end(), number)
+            yield from _strings_of_line(text, line.start(), line.end(), number, ids)
 
 
-def _strings_of_line(text: str, place: int, end: int, line: int) -> Iterator[_String]:
+_Held = tuple[_Path, str, frozenset[str] | None]
+
+
+def _strings_of_line(
+    text: str, place: int, end: int, line: int, ids: Sequence[str]
+) -> Iterator[_String]:
     """Yield the string values of a line. Raises DocumentError if it is no JSON."""
-    held: list[tuple[_Path, str]] = []
+    held: list[_Held] = []
     try:
-        _collect(_DECODER.decode(text[place:end]), (), held)
+        found = _DECODER.decode(text[place:end])
+        _collect(found, (), held)
     except (ValueError, RecursionError):
         raise DocumentError("corrupt", f"line {line} is not a JSON value") from None
     except _TooDeep:
         detail = f"line {line} is nested more than {DEEPEST} times"
         raise DocumentError("bomb", detail) from None
+    row_id = _id(found, ids[0]) if ids else ""
     spelled = (each.span(1) for each in _SPELLED.finditer(text, place, end) if not each[2])
-    for (path, value), (start, stop) in zip(held, spelled, strict=True):
-        yield _String(path, value, start, stop, line)
+    for (path, value, beside), (start, stop) in zip(held, spelled, strict=True):
+        yield _String(path, value, start, stop, line, row_id, beside)
 
 
-def _collect(value: object, path: _Path, held: list[tuple[_Path, str]], depth: int = 0) -> None:
+def _id(value: object, name: str) -> str:
+    """Return the id of a line in brackets, empty if it has none."""
+    for path in ((name,), tuple(name.split("."))):
+        found: object = value
+        for step in path:
+            found = dict(found).get(step) if isinstance(found, _Members) else None
+        if isinstance(found, str | int | float):
+            return f" ({str(found)[:_LONGEST_ID]})"
+    return ""
+
+
+def _collect(
+    value: object,
+    path: _Path,
+    held: list[_Held],
+    depth: int = 0,
+    beside: frozenset[str] | None = None,
+) -> None:
     """Add the strings of a value in their order, with the members that lead to them."""
     if depth > DEEPEST:
         raise _TooDeep
     if isinstance(value, str):
-        held.append((path, value))
+        held.append((path, value, beside))
     elif isinstance(value, _Members):
+        names = frozenset(key for key, _ in value)
         for key, each in value:
-            _collect(each, (*path, key), held, depth + 1)
+            _collect(each, (*path, key), held, depth + 1, names)
     elif isinstance(value, list):
         for each in value:
             _collect(each, path, held, depth + 1)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from dragoman_connections.terminal import counted
 from dragoman_producer.cli import options
 from dragoman_producer.cli.options import ConnectionOptions
 from dragoman_producer.cli.terminal import (
@@ -104,6 +105,7 @@ def _summary(report: AuditReport) -> dict[str, Any]:
         "dead_letters": report.dead_letters,
         "dead_letters_aged_out": report.dead_letters_aged_out,
         "deleted_unread": sum(unread.count for unread in report.deleted_unread),
+        "workers": [each._asdict() for each in report.workers],
         "seconds": round(report.seconds, 3),
     }
 
@@ -125,6 +127,9 @@ def _print_table(report: AuditReport) -> None:
     table.add_section()
     table.add_row("all", f"{report.records:,}", "balances" if report.balances else "BROKEN")
     SafeConsole(width=_WIDTH).print(table)
+    if report.workers:
+        jobs = sum(each.jobs_per_s for each in report.workers)
+        print_note(f"{counted(len(report.workers), 'live worker')}, {jobs:,.1f} jobs/s")
     rate = report.records / report.seconds if report.seconds else 0.0
     print_note(
         f"{report.records:,} records and {report.dead_letters:,} dead letters in "

@@ -220,8 +220,24 @@ def translate(
         bool, typer.Option("--cancel", help="Cancel jobs in flight on Ctrl-C or SIGTERM.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only count files and segments.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Translate nothing: show rows, texts, tokens, time and GPU-hours."
+        ),
     ] = False,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            metavar="TEXTS_PER_S",
+            help="With --dry-run: texts per second of all workers; default: of earlier runs.",
+        ),
+    ] = None,
+    price: Annotated[
+        float | None,
+        typer.Option(
+            metavar="PER_HOUR", min=0, help="With --dry-run: price of one GPU for an hour."
+        ),
+    ] = None,
     as_json: options.AsJson = False,
     config: options.Config = None,
     kafka: options.Kafka = None,
@@ -266,6 +282,8 @@ def translate(
         "in_flight": in_flight,
         "cancel": cancel,
         "dry_run": dry_run,
+        "rate": rate,
+        "price": price,
     }
     if (why := translate_stdin.refusal(paths, out, given, as_json=as_json)) is not None:
         raise _usage_error(why)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -128,14 +129,15 @@ class Display:
     def _plan(self, event: Planned) -> None:
         self._planned = event
         self.began = time.monotonic()
-        rate = (
-            "" if event.seconds is None else f", {event.seconds:,.0f} s at the rate of earlier runs"
-        )
+        rows = f"{counted(event.rows, 'row')}, " if event.rows else ""
         self.note(
+            f"{rows}"
             f"{counted(event.documents, 'document')}, {counted(event.segments, 'segment')},"
             f" {event.unique:,} unique, {event.unique - event.missing:,} already translated,"
-            f" {counted(event.characters, 'character')} to translate{rate}"
+            f" {counted(event.characters, 'character')} to translate"
         )
+        if event.budget is not None:
+            self.note(_budget(event.budget))
         for each in event.sites:
             config = f" ({each.config})" if each.config else ""
             files = f", {counted(each.files, 'file')}" if len(event.sites) > 1 else ""
@@ -233,6 +235,20 @@ class Display:
         parts.append(f"{counts['ended']:,}/{self._planned.documents:,} documents")
         parts.append(f"{counts['tokens']:,} tokens")
         return ", ".join(parts)
+
+
+def _budget(costs: Mapping[str, Any]) -> str:
+    """Return what a dry run says of tokens, time and price."""
+    tokens = (
+        f"about {costs['prompt_tokens']:,} tokens to read and {costs['completion_tokens']:,} to"
+        f" write, ±{costs['error']:.0%} (by {costs['tokens_by']})"
+    )
+    if costs["seconds"] is None:
+        return f"{tokens}; time: unknown until a run has ended or --rate is given"
+    time = f"time: {_duration(costs['seconds'])} (by {costs['seconds_by']})"
+    hours = f"{costs['gpu_hours']:,.2f} GPU-hours on {counted(costs['gpus'], 'GPU')}"
+    price = "" if costs["price"] is None else f", price {costs['price']:,.2f}"
+    return f"{tokens}; {time}, {hours}{price}"
 
 
 def _summary(counts: dict[str, int]) -> str:

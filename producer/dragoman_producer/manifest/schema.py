@@ -72,6 +72,12 @@ _LATER: Final = (
         "CREATE TABLE IF NOT EXISTS stood (path NOT NULL, segment INTEGER NOT NULL,"
         " PRIMARY KEY (path, segment)) WITHOUT ROWID"
     ),
+    (
+        "CREATE TABLE IF NOT EXISTS spent (target INTEGER NOT NULL, model TEXT NOT NULL,"
+        " jobs INTEGER NOT NULL, chars INTEGER NOT NULL, prompt INTEGER NOT NULL,"
+        " completion INTEGER NOT NULL, squares REAL NOT NULL, PRIMARY KEY (target, model))"
+        " WITHOUT ROWID"
+    ),
 )
 """What the first manifests of a version lack."""
 IS_OPEN: Final = (

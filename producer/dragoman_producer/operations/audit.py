@@ -35,6 +35,7 @@ from dragoman_producer.operations.reading import (
     topic_reader,
 )
 from dragoman_producer.operations.topics import PartitionState, missing_topics, show_topics
+from dragoman_producer.operations.workers import LiveWorker, live_workers
 from dragoman_schemas.wire import Envelope, UnreadableRecord, open_record, replay_of
 
 Meter = Callable[[str, int, int], None]
@@ -68,6 +69,8 @@ class AuditReport:
     missing_topics: tuple[str, ...]
     deleted_unread: tuple[Unread, ...]
     seconds: float
+    workers: tuple[LiveWorker, ...] = ()
+    """Those that announce themselves now: a hint."""
 
     @property
     def balances(self) -> bool:
@@ -105,6 +108,7 @@ async def audit(
             missing_topics=tuple(_missing(settings, states)),
             deleted_unread=tuple(_deleted_unread(states, settings.kafka.topic_names)),
             seconds=time.monotonic() - started,
+            workers=tuple(await live_workers(settings)),
         )
 
 

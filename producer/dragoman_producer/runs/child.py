@@ -148,7 +148,7 @@ def _read(request: dict[str, Any]) -> Iterator[object]:
         remarks.add(Remark("", detail, "encoding"))
     remarks.add(*chosen.remarks())
     yield {
-        "by_language": codec.by_language,
+        "by_language": codec.by_language or options.add,  # what was added before stays
         "sha256": source.sha256,
         "encoding": encoding,
         "segments": count,

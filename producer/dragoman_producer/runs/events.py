@@ -53,6 +53,10 @@ class Planned:
     """Of a dry run: time that the missing segments take at the rate of earlier runs, if any."""
     sites: Sequence[SiteFound] = ()
     """What was found of the sites of files with headings, the most files first."""
+    rows: int = 0
+    """Of a dry run: rows of tables with a text."""
+    budget: Mapping[str, Any] | None = None
+    """Of a dry run: `budget.costs`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,10 @@ def request_of(paths: list[Path], out: Path, given: Mapping[str, Any]) -> RunReq
         raise Unusable(f"--out {out}: it is a file; give a folder")
     if given["add"] and given["in_place"]:
         raise Unusable("--add and --in-place: give one of them")
+    if not given["dry_run"] and (given["rate"] is not None or given["price"] is not None):
+        raise Unusable("--rate and --price: they are for --dry-run")
+    if given["rate"] is not None and not given["rate"] > 0:
+        raise Unusable("--rate: give more than 0 texts per second")
     if len(to) > 1 and given["glossary"] and Path(given["glossary"]).is_file():
         raise Unusable("--glossary FILE is for one language in --to; store it to use it for more")
     return RunRequest(
@@ -55,6 +59,8 @@ def request_of(paths: list[Path], out: Path, given: Mapping[str, Any]) -> RunReq
         links_fail=given["links_fail"],
         cancel=given["cancel"],
         dry_run=given["dry_run"],
+        rate=given["rate"],
+        price=given["price"],
     )
 
 

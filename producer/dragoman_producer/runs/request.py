@@ -149,6 +149,10 @@ class RunRequest:
     cancel: bool = False
     """Cancel the jobs in flight if the run is stopped."""
     dry_run: bool = False
+    rate: float | None = None
+    """Of a dry run: texts per second of all workers."""
+    price: float | None = None
+    """Of a dry run: of a GPU for an hour, in any currency."""
 
     def reported_options(self) -> dict[str, Any]:
         """Return as JSON values the options that a person repeats a run with, without any text."""

@@ -20,6 +20,8 @@ from dragoman_producer.errors import (
 from dragoman_producer.handle import JobHandle
 from dragoman_producer.manifest.database import Manifest, NoSpace
 from dragoman_producer.manifest.jobs import JobRows
+from dragoman_producer.manifest.spent import add_spent
+from dragoman_producer.operations.workers import LiveWorker
 from dragoman_producer.runs.events import Event, Progressed, Waiting
 from dragoman_producer.runs.planning import PlannedJob, RunPlanner
 from dragoman_producer.watch import Quiet
@@ -46,6 +48,7 @@ class Client(Protocol):
         self, jobs: AsyncIterator[TranslationJob], *, in_flight: int, reopened: set[str]
     ) -> AsyncIterator[JobHandle]: ...
     async def cancel(self, *, document_id: str) -> None: ...
+    async def workers(self) -> Sequence[LiveWorker]: ...
     async def glossary_terms(self, name: str) -> Mapping[str, Sequence[GlossaryEntry]] | None: ...
 
 
@@ -65,6 +68,8 @@ class Runner:
     ) -> None:
         self._client = client
         self._jobs = JobRows(manifest, run)
+        self._manifest = manifest
+        self._spent: list[tuple[Any, ...]] = []
         self._planner = planner
         self._run = run
         self._emit = emit
@@ -268,7 +273,17 @@ class Runner:
             )
         self.segments += len(planned.segments)
         self.tokens += result.usage.completion_tokens
+        self._spend(planned, result)
         self._store_soon()
+
+    def _spend(self, planned: PlannedJob, result: TranslationResult) -> None:
+        """Count the tokens of answers that the engine wrote anew, for later estimates."""
+        used = result.usage
+        new = used.completion_tokens and not any(each.cached for each in result.translations)
+        if new and used.source_chars:
+            key = (planned.target.number, result.model or "", 1, used.source_chars)
+            squared = (used.completion_tokens / used.source_chars) ** 2
+            self._spent.append((*key, used.prompt_tokens, used.completion_tokens, squared))
 
     def _store_soon(self) -> None:
         now = asyncio.get_running_loop().time()
@@ -279,7 +294,10 @@ class Runner:
     def _store(self) -> None:
         rows, self._rows = self._rows, []
         ended, self._ended = self._ended, []
+        spent, self._spent = self._spent, []
         self._jobs.end(rows, ended)
+        if spent:
+            add_spent(self._manifest, spent)
         self.stored.set()
         self._emit(Progressed(self.segments, self.tokens))
 

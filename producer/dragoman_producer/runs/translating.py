@@ -7,7 +7,7 @@ import json
 import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,9 @@ from dragoman_producer.manifest.database import Manifest
 from dragoman_producer.manifest.files import FileRows
 from dragoman_producer.manifest.jobs import JobRows
 from dragoman_producer.manifest.runs import RunRows, seconds_for, target_langs
+from dragoman_producer.manifest.spent import count_rows, spent_in
 from dragoman_producer.runs.batching import Glossary
+from dragoman_producer.runs.budget import Spent, costs, rate_of, tokens_for
 from dragoman_producer.runs.chosen import ReadDocument, in_no_document
 from dragoman_producer.runs.events import Event, Finished, Noted, Planned
 from dragoman_producer.runs.extracting import Children
@@ -140,7 +142,7 @@ class _Run:
             self._emit(Noted(f"the manifest could not be read and is begun anew; {name}"))
         await self._reader.read_all(self._selection)
         self._check_names()
-        planned = self._plan()
+        planned = await self._planned()
         if self._request.dry_run:
             self._emit(Finished(0, None, {**self._totals(), "planned": asdict(planned)}))
             return
@@ -221,8 +223,31 @@ class _Run:
         for target in self._planner.targets:
             yield from self._planner.jobs(target)
 
-    def _plan(self) -> Planned:
-        """Plan the jobs of all targets; return and emit what there is to do."""
+    async def _planned(self) -> Planned:
+        """Plan the jobs of all targets; return and emit what there is to do, and what it costs."""
+        planned, needs = self._plan()
+        if self._request.dry_run:
+            rows, budget = count_rows(self._manifest, self._id), await self._budget(planned, needs)
+            planned = replace(planned, rows=rows, budget=budget, seconds=budget["seconds"])
+        self._emit(planned)
+        return planned
+
+    async def _budget(self, planned: Planned, needs: list[Need]) -> dict[str, Any]:
+        """Return what the missing segments cost, as far as anything tells."""
+        live, request = await self._client.workers(), self._request
+        tokens = []
+        for target, need in zip(self._planner.targets, needs, strict=True):
+            spent = spent_in(self._manifest, target.lang)
+            before = None if spent is None else Spent(*spent)
+            source = request.translation.source_lang
+            tokens.append(tokens_for(need.characters, source, target.lang, before))
+        earlier = seconds_for(self._manifest, 1)
+        announced = sum(each.jobs_per_s for each in live)
+        rate = rate_of(request.rate, 1 / earlier if earlier else None, announced, len(live))
+        return costs(planned.missing, tokens, rate, max(1, len(live)), request.price)
+
+    def _plan(self) -> tuple[Planned, list[Need]]:
+        """Plan the jobs of all targets; return what there is to do."""
         needs: list[Need] = []
         documents = sum(len(self._writer.files(target)) for target in self._planner.targets)
         for target in self._planner.targets:
@@ -236,11 +261,10 @@ class _Run:
             sum(need.unique for need in needs),
             missing,
             sum(need.characters for need in needs),
-            seconds_for(self._manifest, missing) if self._request.dry_run else None,
+            None,
             self._selection.sites(),
         )
-        self._emit(planned)
-        return planned
+        return planned, needs
 
     def _need(self, target: Target) -> Need:
         """Return what a target needs, without the documents that collide with other files.

@@ -16,7 +16,7 @@ from importlib.abc import MetaPathFinder
 class Refuse(MetaPathFinder):
     allowed = sys.stdlib_module_names | {
         "dragoman_documents", "dragoman_text", "babel", "charset_normalizer", "langcodes",
-        "language_data", "marisa_trie", "pyromark", "sentencex", "yaml", "_yaml",
+        "language_data", "marisa_trie", "numpy", "pyarrow", "pyromark", "sentencex", "yaml", "_yaml",
     }
 
     def find_spec(self, name, path=None, target=None):
@@ -28,7 +28,10 @@ sys.meta_path.insert(0, Refuse())
 EVERY_FORMAT = """
 from dragoman_documents import registry
 for name in sorted(registry.ours()):
-    assert registry.codec(name).name == name
+    if registry.is_streamed(name):
+        assert registry.streamed_format(name).name == name
+    else:
+        assert registry.codec(name).name == name
 """
 
 
