@@ -9,8 +9,8 @@ from typing import Any, Final, Self
 from dragoman_connections.settings import DragomanSettings, SettingsError, load_settings
 from dragoman_producer.errors import BrokerRefused, BrokerUnreachable, ClientClosed, JobTooLarge
 from dragoman_producer.handle import JobHandle, check_document_id, check_job_id
-from dragoman_producer.operations.workers import LiveWorker, live_workers
 from dragoman_producer.operations.glossaries import GlossaryStore
+from dragoman_producer.operations.workers import LiveWorker, live_workers
 from dragoman_producer.publisher import Publisher, RecordTooLarge
 from dragoman_producer.refusal import Refusal, record_refusal
 from dragoman_producer.reopening import Reopening

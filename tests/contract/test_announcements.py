@@ -62,9 +62,7 @@ async def test_without_the_right_the_hint_is_lost_and_check_names_the_right(
         "narrow", enabled=True, passwords=["+x"], keys=["dragoman:job:*"], commands=["+@all"]
     )
     try:
-        settings = RedisSettings(
-            url=redis_server.url.replace("redis://", "redis://narrow:x@")
-        )
+        settings = RedisSettings(url=redis_server.url.replace("redis://", "redis://narrow:x@"))
         await announce(settings)
         problem = await announcement_problem(settings)
         assert problem is not None

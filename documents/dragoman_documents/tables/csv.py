@@ -146,7 +146,9 @@ def _padded(wanted: Sequence[Column], width: int) -> int:
 
 def _id_column(found: Sequence[Row], width: int, options: Options) -> int | None:
     names = names_of(found)
-    return next((at for each in options.ids if (at := source_of(each, names, width)) is not None), None)
+    return next(
+        (at for each in options.ids if (at := source_of(each, names, width)) is not None), None
+    )
 
 
 def _id(row: Row, named: int | None) -> str:
@@ -156,9 +158,7 @@ def _id(row: Row, named: int | None) -> str:
     return f" ({' '.join(row.values[named].split())[:LONGEST_NAME]})"
 
 
-def _segments(
-    row: Row, column: Column, named: int | None, *, chosen: bool
-) -> Iterator[Segment]:
+def _segments(row: Row, column: Column, named: int | None, *, chosen: bool) -> Iterator[Segment]:
     if column.source >= len(row.values):
         return
     value = row.values[column.source]

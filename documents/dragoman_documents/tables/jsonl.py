@@ -178,9 +178,7 @@ def _with_members(
     return layout.file.encoded(replaced(layout.file.text, changes))
 
 
-def _added_again(
-    file: Decoded, before: Extraction, layout: _Layout, lang: str
-) -> Extraction:
+def _added_again(file: Decoded, before: Extraction, layout: _Layout, lang: str) -> Extraction:
     """Return the strings of the added members; the rest must be the source."""
     segments, kept, shift, last = list[Segment](), list[str](), 0, 0
     for segment, string in zip(before.segments, layout.strings, strict=True):

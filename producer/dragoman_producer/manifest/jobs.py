@@ -39,7 +39,7 @@ _MISSING_SEGMENTS: Final = (
 )
 _OPEN_JOBS: Final = (
     "SELECT id, document, number, segments FROM job WHERE target=? AND ended=0"
-    " ORDER BY document, number"
+    " AND (document, number) > (?,?) ORDER BY document, number LIMIT 500"
 )
 _END_JOB: Final = "UPDATE job SET ended=1 WHERE id=?"
 _END_JOBS_OF_TARGET: Final = "UPDATE job SET ended=1 WHERE target=?"
@@ -143,10 +143,16 @@ class JobRows:
             (f"{document}.{number}", target, document, number, ids),
         )
 
-    def open(self, target: int) -> list[tuple[str, str, int, tuple[int, ...]]]:
-        """Return id, document, number and segments of the open jobs, oldest document first."""
-        rows = self._manifest.rows(_OPEN_JOBS, (target,))
-        return [(*row[:3], tuple(json.loads(row[3]))) for row in rows]
+    def open(self, target: int) -> Iterator[tuple[str, str, int, tuple[int, ...]]]:
+        """Yield id, document, number and segments of the open jobs, oldest document first.
+
+        They are read some at a time: jobs end meanwhile, and all of them would be 200 MB.
+        """
+        last: tuple[str, int] = ("", -1)
+        while rows := list(self._manifest.rows(_OPEN_JOBS, (target, *last))):
+            for row in rows:
+                yield (*row[:3], tuple(json.loads(row[3])))
+            last = (rows[-1][1], rows[-1][2])
 
     def total(self, target: int, document: str) -> int:
         """Return the number of jobs of a document."""

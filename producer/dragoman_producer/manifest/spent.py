@@ -8,8 +8,8 @@ from typing import Any, Final
 from dragoman_producer.manifest.database import Manifest
 
 _ADD: Final = (
-    "INSERT INTO spent VALUES (?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET jobs = jobs + excluded.jobs,"
-    " chars = chars + excluded.chars, prompt = prompt + excluded.prompt,"
+    "INSERT INTO spent VALUES (?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET"
+    " jobs = jobs + excluded.jobs, chars = chars + excluded.chars, prompt = prompt + excluded.prompt,"
     " completion = completion + excluded.completion, squares = squares + excluded.squares"
 )
 _ROWS: Final = (

@@ -54,9 +54,9 @@ def tokens_for(characters: int, source: str | None, target: str, spent: Spent | 
         mean = spent.completion / spent.chars
         spread = max(0.0, spent.squares / spent.jobs - mean**2) ** 0.5 / mean
         error = max(_LEAST_ERROR, spread / spent.jobs**0.5)
-        prompt = round(characters * spent.prompt / spent.chars)
+        read = round(characters * spent.prompt / spent.chars)
         basis = f"{spent.jobs:,} earlier jobs of {spent.model}"
-        return Tokens(prompt, round(characters * mean), min(error, 1.0), basis)
+        return Tokens(read, round(characters * mean), min(error, 1.0), basis)
     one, other = _script(source or "en"), _script(target)
     prompt = characters / _CHARS_PER_TOKEN.get(one, _OTHERS)
     length = _LENGTH.get(other, 1.0) / _LENGTH.get(one, 1.0)
@@ -88,7 +88,10 @@ def costs(
     """Return the budget as JSON; what is not known is None."""
     seconds = missing / rate.texts_per_s if rate else None
     hours = None if seconds is None else seconds * gpus / 3600
-    prompt, completion = sum(each.prompt for each in tokens), sum(each.completion for each in tokens)
+    prompt, completion = (
+        sum(each.prompt for each in tokens),
+        sum(each.completion for each in tokens),
+    )
     return {
         "prompt_tokens": prompt,
         "completion_tokens": completion,

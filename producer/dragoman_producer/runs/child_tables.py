@@ -48,7 +48,7 @@ def _read(request: dict[str, Any]) -> Iterator[object]:
     count = 0
     for segments in table.segments():
         limit_time(request["seconds"])
-        rows = [
+        rows: list[list[object]] = [
             [each.text, encodable(each.place), None, each.state, None, []] for each in segments
         ]
         for first in range(0, len(rows), ROWS_PER_MESSAGE):

@@ -16,7 +16,8 @@ from importlib.abc import MetaPathFinder
 class Refuse(MetaPathFinder):
     allowed = sys.stdlib_module_names | {
         "dragoman_documents", "dragoman_text", "babel", "charset_normalizer", "langcodes",
-        "language_data", "marisa_trie", "numpy", "pyarrow", "pyromark", "sentencex", "yaml", "_yaml",
+        "language_data", "marisa_trie", "numpy",
+        "pyarrow", "pyromark", "sentencex", "yaml", "_yaml",
     }
 
     def find_spec(self, name, path=None, target=None):

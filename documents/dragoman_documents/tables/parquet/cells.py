@@ -12,6 +12,7 @@ from dragoman_documents.codec import DocumentError
 
 Cell = bytes | list[bytes | None] | None
 """UTF-8 as a rule: whoever writes a file may put other bytes into a string."""
+_STRINGS: Final = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _LISTS: Final = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 
 
@@ -102,9 +103,7 @@ def _shown(value: pa.Scalar) -> str:
 def _is_string(kind: pa.DataType) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    return (
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
+    return any(is_it(kind) for is_it in _STRINGS)
 
 
 def _is_list(kind: pa.DataType) -> bool:

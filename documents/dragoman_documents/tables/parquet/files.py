@@ -90,13 +90,13 @@ def _rows_at_once(file: pq.ParquetFile, group: int, types: Sequence[pa.DataType]
     """Return how many rows take about _BATCH_BYTES, as far as the file tells."""
     found = file.metadata.row_group(group)
     width = sum(map(_width, types))
-    stored = found.total_byte_size // max(1, found.num_rows)
+    stored = int(found.total_byte_size // max(1, found.num_rows))
     return max(1, min(_BATCH_ROWS, _BATCH_BYTES // max(1, width, stored)))
 
 
 def _width(kind: pa.DataType) -> int:
     try:
-        return max(1, kind.bit_width // 8)
+        return max(1, int(kind.bit_width) // 8)
     except ValueError:
         return _WIDTH * leaves(kind)
 
@@ -105,7 +105,7 @@ class LikeSource:
     """Writes a file with the rows of another one, compressed as that is."""
 
     def __init__(self, path: Any, source: pq.ParquetFile, schema: pa.Schema) -> None:
-        """`schema` is that of the source, with new columns behind its own."""
+        """Begin the file; `schema` is that of the source, with new columns behind its own."""
         self._schema = schema
         self._held: list[pa.RecordBatch] = []
         self._bytes = 0
@@ -154,6 +154,6 @@ def _compression(
     found = [group.column(each).compression for each in range(group.num_columns)]
     names = [{"UNCOMPRESSED": "none"}.get(each, each.lower()) for each in found]
     if len(set(names)) == 1:
-        return names[0]
+        return str(names[0])
     by_path = dict(zip(paths, names, strict=True))
     return {**dict.fromkeys((each.name for each in schema), "snappy"), **by_path}

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +31,7 @@ SCHEMA = pa.schema(
     ],
     metadata={"pandas": "{}", "origin": "a test"},
 )
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"sku": 1, "description": "A red shirt.", "kind": "shirt", "prices": [1.5, None], "made": 1,
      "info": {"title": "Shirts", "pages": 3}},
     {"sku": 2, "description": None, "kind": None, "prices": None, "made": None, "info": None},
@@ -88,11 +91,16 @@ async def test_lists_of_texts_are_translated_member_by_member(tmp_path: Path) ->
     given(tmp_path, source)
     status, _, _ = await run(tmp_path, "points")
     assert status == 0
-    assert output(tmp_path)["points.de"].to_pylist() == [["[de] Warm.", None, "[de] Soft."], None, []]
+    assert output(tmp_path)["points.de"].to_pylist() == [
+        ["[de] Warm.", None, "[de] Soft."],
+        None,
+        [],
+    ]
 
 
 @pytest.mark.parametrize(
-    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
+    "kind",
+    [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())],
 )
 async def test_every_type_of_text_is_translated_in_place_too(
     tmp_path: Path, kind: pa.DataType
@@ -179,7 +187,7 @@ async def test_the_id_of_a_row_is_in_its_place_in_the_report(tmp_path: Path) -> 
 
     def failing(item: Item, job: TranslationJob) -> str:
         if "Two" in item.text:
-            raise ItemFailed("engine_failed", "no answer")
+            raise ItemFailed
         return tagged(item, job)
 
     async for _ in run_documents(InMemoryClient(failing), request):
@@ -198,11 +206,9 @@ async def test_ten_thousand_columns_keep_their_values(tmp_path: Path) -> None:
 
 
 def test_the_parent_never_imports_pyarrow() -> None:
-    import subprocess
-    import sys
-
     code = (
         "import sys, dragoman_producer.cli.translate, dragoman_producer.runs.translating,"
         " dragoman_producer.runs.options; assert 'pyarrow' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    path = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, **path})
