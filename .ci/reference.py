@@ -22,7 +22,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 from typer.models import OptionInfo
 
-from dragoman_documents.registry import codec, formats
+from dragoman_documents.registry import codec, formats, is_streamed
 from dragoman_producer.cli.translate import translate
 from dragoman_schemas.failures import RETRYABLE, FailureCode
 from dragoman_schemas.jobs import TranslationJob
@@ -183,7 +183,7 @@ def document_formats() -> Rows:
     return {
         name: (
             " ".join(f"`{suffix}`" for suffix in sorted(suffixes)),
-            "yes" if codec(name).can_double else "no",
+            "no" if is_streamed(name) or not codec(name).can_double else "yes",
         )
         for name, suffixes in sorted(formats().items())
     }

@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Producer
 
 from support.processes.installation import Installation, a_job
+from support.processes.waiting import wait_until
 from support.services.kafka_broker import KafkaBroker
 from support.services.plain_clients import ended, publish_with_headers
 from support.services.redis_server import RedisServer
@@ -73,6 +74,32 @@ def test_every_outcome_is_accounted_for_before_and_after_a_worker_ran(
     assert table.returncode == 0
     assert "balances" in table.stdout
     assert max(map(len, table.stdout.splitlines())) <= 60
+
+
+def test_a_working_replica_is_seen_by_the_audit_and_gives_a_dry_run_its_rate(
+    installation: Installation,
+) -> None:
+    rows = installation.folder / "rows.csv"
+    rows.write_text("id,text\n1,One shirt.\n2,A hat.\n", "utf-8")
+    dry_run = ("translate", str(rows), "--to", "de", "--out", str(installation.folder / "out"))
+
+    def said() -> dict[str, object] | None:
+        found = installation.redis.hget("dragoman:workers", f"seen-{installation.topic}")
+        return found and json.loads(found)
+
+    with installation.worker(worker_id=f"seen-{installation.topic}"):
+        installation.publish(*(a_job(f"seen-{number}") for number in range(50)))
+        wait_until(lambda: (said() or {}).get("jobs_per_s"), timeout_s=60, what="a rate")
+        status, (summary,) = installation.objects("audit")
+        seen = {each["replica"]: each for each in summary["workers"]}
+        assert status == 0
+        assert seen[f"seen-{installation.topic}"]["jobs_per_s"] > 0
+        _, (totals,) = installation.objects(*dry_run, "--dry-run")
+        budget = totals["planned"]["budget"]
+        assert budget["seconds"] > 0
+        assert "live worker" in budget["seconds_by"]
+        assert budget["seconds_at_most"]
+    assert installation.audit()[0] == 0
 
 
 def test_lost_keys_missing_dead_letters_and_stuck_jobs_are_reported(

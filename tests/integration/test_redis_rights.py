@@ -19,6 +19,7 @@ from dragoman_connections.settings import DragomanSettings, RedisSettings
 from dragoman_producer.operations.glossaries import GlossaryStore
 from dragoman_producer.operations.job_keys import JobKeys
 from dragoman_producer.operations.memory import MemoryStore
+from dragoman_producer.operations.workers import live_workers
 from dragoman_producer.store import JobStore
 from dragoman_schemas.approved import ApprovedTranslation
 from dragoman_schemas.glossaries import GlossaryEntry
@@ -27,6 +28,7 @@ from dragoman_worker.deadline import Deadline
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.ports import ApprovedQuery, Remembered
 from dragoman_worker.settings import MemorySettings
+from dragoman_worker.stores.announcements import announcement_problem
 from dragoman_worker.stores.connection import redis_servers
 from dragoman_worker.stores.glossaries import RedisGlossaries
 from dragoman_worker.stores.memory_outages import memory_problem
@@ -60,6 +62,7 @@ async def submit_and_read(settings: DragomanSettings) -> None:
         assert await store.cancel("c3") == "running"
         assert (await store.events_after(last))[1]
         await glossaries.read(GLOSSARY)
+        await live_workers(settings)
     finally:
         await store.close()
         await glossaries.close()
@@ -92,6 +95,8 @@ async def _translate(given: RedisSettings, servers: Servers) -> None:
         await store.finish(claim, ended)
         await store.announce(ended, claim.ttl_s)
         problem = await memory_problem(given)
+        assert problem is None, problem
+        problem = await announcement_problem(given)
         assert problem is None, problem
         memory.remember(UNUSED_KEY, Remembered("Text"))
         await memory.recall([UNUSED_KEY])
@@ -127,6 +132,7 @@ async def operate(settings: DragomanSettings) -> None:
         tier = await memory.approved()
         assert tier.size is not None
         assert await memory.clear(approved=True) == 1
+        await live_workers(settings)
     finally:
         await keys.close()
         await glossaries.close()

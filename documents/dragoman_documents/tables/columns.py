@@ -47,7 +47,7 @@ def has_header(found: Sequence[Row], options: Options) -> bool:
     if not found:
         return False
     known = names_of(found)
-    if any(name in known for name in options.columns):
+    if any(name in known for name in (*options.columns, *options.ids)):
         return True
     named = known[1:] if _is_corner(found, known, options) else known
     words = all(name and len(name) <= LONGEST_NAME and is_named(name) for name in named)

@@ -71,7 +71,7 @@ class TableCodec:
         width = max((len(row.values) for row in found), default=0)
         wanted = tuple(columns(found, width, options, headed=headed))
         check_padding(found, _padded(wanted, width))
-        named = _id_column(found, width, options) if headed else None
+        named = _id_column(found if headed else (), width, options)
         read = [
             (segment, (index, column))
             for index, row in enumerate(found)

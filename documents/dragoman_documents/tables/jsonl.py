@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from dragoman_documents.catalogs.json.scanning import DEEPEST, is_escaped, respelled
@@ -14,6 +14,7 @@ from dragoman_documents.codec import (
     DocumentError,
     Extraction,
     Options,
+    Remark,
     Segment,
     layout_of,
 )
@@ -83,14 +84,19 @@ class JsonLinesCodec:
         """Return the strings of the fields; by default all that are text. Raises DocumentError."""
         file = decoded(data)
         wanted = frozenset(tuple(each.split(".")) for each in options.fields)
-        count, indices, kept = 0, list[int](), list[_String]()
+        added = options.target_lang if options.add else None
+        count, indices, kept, left = 0, list[int](), list[_String](), list[_String]()
         for index, string in enumerate(_strings(file.text, options.ids)):
             count = index + 1
-            if _is_wanted(string, wanted) and not (options.add and _has_no_room(string, options)):
-                indices.append(index)
-                kept.append(string)
-        added = options.target_lang if options.add else None
-        return _extraction(file, count, indices, kept, added)
+            if not _is_wanted(string, wanted) or (added and _is_there(string, added)):
+                continue
+            if added and string.beside is None:
+                left.append(string)
+                continue
+            indices.append(index)
+            kept.append(string)
+        found = _extraction(file, count, indices, kept, added)
+        return replace(found, remarks=tuple(_left(left)))
 
     def extract_like(self, data: bytes, options: Options, before: Extraction) -> Extraction:
         """Return the strings of an output that are in the places of its source's segments."""
@@ -135,9 +141,15 @@ def _is_wanted(string: _String, fields: frozenset[tuple[str, ...]]) -> bool:
     return string.path in fields and is_translatable(string.value.strip())
 
 
-def _has_no_room(string: _String, options: Options) -> bool:
-    """Return whether no member can be added for a string: it is in a list, or has one already."""
-    return string.beside is None or f"{string.path[-1]}.{options.target_lang}" in string.beside
+def _is_there(string: _String, lang: str) -> bool:
+    """Return whether the member that would be added for a string is there already."""
+    return string.beside is not None and f"{string.path[-1]}.{lang}" in string.beside
+
+
+def _left(strings: Sequence[_String]) -> Iterator[Remark]:
+    if strings:
+        detail = "texts in lists, and lines that are no object, get no member from --add"
+        yield Remark(_place(strings[0]), detail, "list", len(strings))
 
 
 def _extraction(
@@ -197,8 +209,11 @@ def _added_again(file: Decoded, before: Extraction, layout: _Layout, lang: str) 
 
 def _segment(string: _String) -> Segment:
     text, codes = of_text(string.value.strip())
-    place = f"line {string.line}{string.row_id}, {place_of(string.path)}".removesuffix(", ")
-    return Segment(text, place, "value", codes)
+    return Segment(text, _place(string), "value", codes)
+
+
+def _place(string: _String) -> str:
+    return f"line {string.line}{string.row_id}, {place_of(string.path)}".removesuffix(", ")
 
 
 def _strings(text: str, ids: Sequence[str] = ()) -> Iterator[_String]:

@@ -245,8 +245,9 @@ def _budget(costs: Mapping[str, Any]) -> str:
     )
     if costs["seconds"] is None:
         return f"{tokens}; time: unknown until a run has ended or --rate is given"
-    time = f"time: {_duration(costs['seconds'])} (by {costs['seconds_by']})"
-    hours = f"{costs['gpu_hours']:,.2f} GPU-hours on {counted(costs['gpus'], 'GPU')}"
+    most = "at most " if costs["seconds_at_most"] else ""
+    time = f"time: {most}{_duration(costs['seconds'])} (by {costs['seconds_by']})"
+    hours = f"{costs['gpu_hours']:,.2f} GPU-hours with {counted(costs['gpus'], 'GPU')}"
     price = "" if costs["price"] is None else f", price {costs['price']:,.2f}"
     return f"{tokens}; {time}, {hours}{price}"
 

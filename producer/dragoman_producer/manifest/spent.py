@@ -9,8 +9,9 @@ from dragoman_producer.manifest.database import Manifest
 
 _ADD: Final = (
     "INSERT INTO spent VALUES (?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET"
-    " jobs = jobs + excluded.jobs, chars = chars + excluded.chars, prompt = prompt + excluded.prompt,"
-    " completion = completion + excluded.completion, squares = squares + excluded.squares"
+    " jobs = jobs + excluded.jobs, chars = chars + excluded.chars,"
+    " prompt = prompt + excluded.prompt, completion = completion + excluded.completion,"
+    " squares = squares + excluded.squares"
 )
 _ROWS: Final = (
     "SELECT COUNT(*) FROM (SELECT DISTINCT o.file, SUBSTR(o.place, 1, INSTR(o.place || ',', ','))"

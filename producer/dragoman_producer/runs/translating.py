@@ -240,7 +240,7 @@ class _Run:
             spent = spent_in(self._manifest, target.lang)
             before = None if spent is None else Spent(*spent)
             source = request.translation.source_lang
-            tokens.append(tokens_for(need.characters, source, target.lang, before))
+            tokens.append(tokens_for(need.characters, need.missing, source, target.lang, before))
         earlier = seconds_for(self._manifest, 1)
         announced = sum(each.jobs_per_s for each in live)
         rate = rate_of(request.rate, 1 / earlier if earlier else None, announced, len(live))

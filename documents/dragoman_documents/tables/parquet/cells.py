@@ -65,7 +65,7 @@ def new_type(leaf: Leaf) -> pa.DataType:
 def cells(column: pa.Array, leaf: Leaf) -> list[Cell]:
     """Return the cells of a column that has texts."""
     for member in leaf.path:
-        column = pc.struct_field(column, [member])
+        column = column.flatten()[member]  # with the nulls of the struct
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     return cast("list[Cell]", column.cast(_in_bytes(column.type)).to_pylist())

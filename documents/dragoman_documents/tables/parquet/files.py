@@ -151,9 +151,10 @@ def _compression(
     if not source.num_row_groups:
         return "snappy"
     group = source.metadata.row_group(0)
-    found = [group.column(each).compression for each in range(group.num_columns)]
-    names = [{"UNCOMPRESSED": "none"}.get(each, each.lower()) for each in found]
+    found = [str(group.column(each).compression) for each in range(group.num_columns)]
+    names = ["none" if each == "UNCOMPRESSED" else each.lower() for each in found]
     if len(set(names)) == 1:
-        return str(names[0])
-    by_path = dict(zip(paths, names, strict=True))
-    return {**dict.fromkeys((each.name for each in schema), "snappy"), **by_path}
+        return names[0]
+    made = {str(each.name): "snappy" for each in schema}
+    made.update(zip(paths, names, strict=True))
+    return made

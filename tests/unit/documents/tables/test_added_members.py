@@ -30,11 +30,36 @@ def test_a_text_without_translation_is_there_again_so_that_all_lines_have_the_me
 
 
 @pytest.mark.parametrize(
-    "line", [b'{"t": "One.", "t.de": "Eins."}', b'{"t": ["One."]}', b'"One."', b'["One."]']
+    ("line", "left"),
+    [
+        (b'{"t": "One.", "t.de": 1}', 0),
+        (b'{"t": ["One.", "Two."]}', 2),
+        (b'"One."', 1),
+        (b'["One."]', 1),
+    ],
 )
-def test_nothing_is_added_where_the_member_is_there_or_cannot_be(line: bytes) -> None:
-    assert JSONL.extract(line, Options("de", add=True)).segments == () or b"t.de" in line
-    assert [each.text for each in JSONL.extract(line, ADDING).segments] == []
+def test_a_text_without_room_for_a_member_is_left_and_told_unless_it_has_one(
+    line: bytes, left: int
+) -> None:
+    found = JSONL.extract(line, Options("de", add=True))
+    assert found.segments == ()
+    assert [(each.kind, each.count) for each in found.remarks] == [("list", left)] * bool(left)
+
+
+@pytest.mark.parametrize(("name", "place"), [("2", "line 2 (S-1), t"), ("no", "line 2, t")])
+def test_the_column_of_ids_may_be_a_number_also_without_a_header(name: str, place: str) -> None:
+    headed = codec("csv").extract(b"t,sku\nOne.,S-1\n", Options("de", columns=("t",), ids=(name,)))
+    assert [each.place for each in headed.segments] == [place]
+    bare = codec("csv").extract(b"One.,S-1\n", Options("de", columns=("1",), ids=("2",)))
+    assert [each.place for each in bare.segments] == ["line 1 (S-1), 1"]
+
+
+def test_a_first_row_that_holds_the_name_of_the_ids_is_a_header() -> None:
+    options = Options("de", columns=("2",), ids=("sku.",))
+    found = codec("csv").extract(b"sku.,It is.\nS-1,One.\n", options)
+    assert [(each.text, each.place) for each in found.segments] == [
+        ("One.", "line 2 (S-1), It is.")
+    ]
 
 
 def test_the_place_of_a_row_names_its_id() -> None:

@@ -49,9 +49,10 @@ async def test_the_rates_of_live_workers_are_used_where_no_run_has_ended(tmp_pat
     client.live = [LiveWorker("a.0", "m", 1.0), LiveWorker("a.1", "m", 1.0)]
     found = await planned(tmp_path, client)
     assert found.budget is not None
-    assert found.budget["seconds"] == pytest.approx(2 / 128)
+    assert found.budget["seconds"] == pytest.approx(1.0)
     assert found.budget["gpus"] == 2
     assert "2 live workers" in found.budget["seconds_by"]
+    assert found.budget["seconds_at_most"]
 
 
 async def test_a_run_that_has_ended_gives_its_rate(tmp_path: Path) -> None:
@@ -64,9 +65,9 @@ async def test_a_run_that_has_ended_gives_its_rate(tmp_path: Path) -> None:
 
 
 def test_earlier_jobs_of_a_model_give_its_tokens_and_their_spread() -> None:
-    same = tokens_for(1_000, "en", "de", Spent("m", 4, 400, 200, 100, 4 * 0.25**2))
+    same = tokens_for(1_000, 9, "en", "de", Spent("m", 4, 400, 200, 100, 4 * 0.25**2))
     assert (same.prompt, same.completion, same.error) == (500, 250, 0.05)
-    spread = tokens_for(1_000, "en", "de", Spent("m", 4, 400, 200, 100, 4 * 0.5**2))
+    spread = tokens_for(1_000, 9, "en", "de", Spent("m", 4, 400, 200, 100, 4 * 0.5**2))
     assert spread.error > 0.5
 
 

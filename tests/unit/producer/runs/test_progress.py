@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dragoman_producer.cli.translate_progress import Display
+from dragoman_producer.runs.budget import Rate, Tokens, costs
 from dragoman_producer.runs.events import (
     DocumentEnded,
     Extracted,
@@ -18,11 +20,23 @@ from dragoman_producer.runs.events import (
 PLANNED = Planned(documents=10, segments=500, unique=400, missing=300, characters=9_000)
 
 
-def test_a_plan_shows_its_seconds_if_they_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_shows_what_it_costs_as_far_as_that_is_known(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     Display(as_json=False).show(PLANNED, 1)
     assert capsys.readouterr().err.endswith("9,000 characters to translate\n")
-    Display(as_json=False).show(Planned(10, 500, 400, 300, 9_000, 1_234.5), 1)
-    assert capsys.readouterr().err.endswith("to translate, 1,234 s at the rate of earlier runs\n")
+    tokens = [Tokens(2_500, 2_750, 0.4, "a table by script")]
+    for rate, said in (
+        (None, "time: unknown until a run has ended or --rate is given"),
+        (Rate(0.25, "--rate"), "time: 20:00 (by --rate), 0.33 GPU-hours with 1 GPU, price 0.67"),
+        (Rate(0.25, "x", is_least=True), "time: at most 20:00 (by x)"),
+    ):
+        planned = replace(PLANNED, rows=500, budget=costs(300, tokens, rate, 1, 2.0))
+        Display(as_json=False).show(planned, 1)
+        shown = capsys.readouterr().err
+        assert "500 rows, 10 documents" in shown
+        assert "about 2,500 tokens to read and 2,750 to write, ±40% (by a table by" in shown
+        assert said in shown
 
 
 def test_the_line_begins_with_what_matters_most_for_a_narrow_terminal() -> None:
