@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -83,13 +84,13 @@ def test_a_working_replica_is_seen_by_the_audit_and_gives_a_dry_run_its_rate(
     rows.write_text("id,text\n1,One shirt.\n2,A hat.\n", "utf-8")
     dry_run = ("translate", str(rows), "--to", "de", "--out", str(installation.folder / "out"))
 
-    def said() -> dict[str, object] | None:
+    def said() -> dict[str, Any]:
         found = installation.redis.hget("dragoman:workers", f"seen-{installation.topic}")
-        return found and json.loads(found)
+        return json.loads(found) if found else {}
 
     with installation.worker(worker_id=f"seen-{installation.topic}"):
         installation.publish(*(a_job(f"seen-{number}") for number in range(50)))
-        wait_until(lambda: (said() or {}).get("jobs_per_s"), timeout_s=60, what="a rate")
+        wait_until(lambda: said().get("jobs_per_s"), timeout_s=60, what="a rate")
         status, (summary,) = installation.objects("audit")
         seen = {each["replica"]: each for each in summary["workers"]}
         assert status == 0
