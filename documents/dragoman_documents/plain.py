@@ -21,7 +21,7 @@ _WIDEST: Final = 100
 """Columns of a line that an author, an editor or a mail program has wrapped."""
 _SLACK: Final = 8
 """Columns by which authors leave a line shorter than they had to."""
-_TRAILING: Final = re.compile(r"[ \t]+(?=[\r\n]|\Z)")
+_TRAILING: Final = re.compile(r"(?<![ \t])[ \t]++(?=[\r\n]|\Z)")
 _BREAKS: Final = re.compile(r"(?<![ \t])[ \t]*[\r\n]+[ \t]*")
 
 

@@ -10,7 +10,7 @@ from dragoman_documents.shares import Boundaries
 from dragoman_documents.subtitles.text import breaks_of, cut, longest, width, wrapped
 
 _MARK: Final = "\0"
-_LINE_BREAK: Final = re.compile(r"[ \t]*+(?:\n[ \t]*+)+")
+_LINE_BREAK: Final = re.compile(r"(?<![ \t])[ \t]*+(?:\n[ \t]*+)+")
 
 Place = tuple[int, int]
 """Where a break is, and what it stands for."""

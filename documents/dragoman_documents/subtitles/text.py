@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 from dragoman_documents.inline_codes import ClosingCode, OpeningCode, Piece, SingleCode
 
 _DRAWING: Final = (
-    r"\{(?=\\)[^{}\n]{0,200}?\\p[1-9][0-9]?(?=[\\}])[^{}\n]{0,200}\}"
+    r"\{(?=\\)[^{}\n]{0,200}?\\p[1-9][0-9]?(?=[\\}])[^{}\n]{0,200}+\}"
     r"(?:[^{]|\{(?![^{}\n]{0,200}?\\p0))*+(?:\{[^{}\n]{0,200}\})?"
-    r"|m(?<![^\s}]m)(?:[ \t]++-?[0-9.]++){2}"
+    r"|(?:^|(?<=\}))[ \t]*+m(?:[ \t]++-?[0-9.]++){2}"
     r"(?:[ \t]++(?:[mnlbspc]|-?[0-9.]++)(?![^ \t\n{]))++[ \t]*+(?=$|\{)"
 )
 """Shapes of ASS, between their tags or left over as a line: `m 0 0 l 100 0 100 100`."""

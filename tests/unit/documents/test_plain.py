@@ -96,6 +96,13 @@ def test_a_long_run_of_blanks_in_a_translation_takes_linear_time() -> None:
     assert assert_read_back(CODEC, b"x\n", [f"a{gap}b{gap}\r\n c"]) == f"a{gap}b c\n".encode()
 
 
+@pytest.mark.timeout(120)
+def test_a_long_run_of_blanks_between_texts_takes_linear_time() -> None:
+    """A search from each blank takes many minutes."""
+    data = f"x\n{' ' * 400_000}-\ny\n".encode()
+    assert_read_back(CODEC, data, ["a", "b"])
+
+
 def test_lines_stay_lines_when_translations_look_wrapped() -> None:
     data = b"one\ntwo\nthree\n"
     long = "eine Zeile, die so lang ist, dass sie wie der Anfang eines Absatzes aussieht"

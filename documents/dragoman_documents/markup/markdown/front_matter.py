@@ -32,7 +32,7 @@ _JSON: Final = re.compile(rb"\{\s*\"")
 _LINES: Final = re.compile(rb"[ ]{0,3}[A-Za-z0-9_-]+:|\.\.[ ]|<!--[ \t]*\r?\n\.\.[ ]")
 _NO_TEXT: Final = re.compile(r"_|authors?\Z|\d+\Z")
 """Keys of names and comments, and items of lists, which readers hardly see."""
-_BREAKS: Final = re.compile(r"[ \t]*[\r\n]+[ \t]*")
+_BREAKS: Final = re.compile(r"(?<![ \t])[ \t]*[\r\n]+[ \t]*")
 _BLANKS: Final = " \t\r\n"
 
 Syntax = Literal["yaml", "toml", "lines"]

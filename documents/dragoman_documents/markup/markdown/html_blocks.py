@@ -13,7 +13,7 @@ from dragoman_documents.splicing import Replacement
 
 _OTHER_SYNTAX: Final = re.compile(r"\{\{|\{%|<[^<>]*\smarkdown(?=[\s=>])")
 """Templates, and elements whose content is Markdown again for some programs."""
-_BREAKS: Final = re.compile(r"[ \t]*[\r\n]+[ \t]*")
+_BREAKS: Final = re.compile(r"(?<![ \t])[ \t]*[\r\n]+[ \t]*")
 _BEFORE_SYNTAX: Final = re.compile(
     r"[ \t]*(?:\r\n?|\n)[ \t]*"
     r"(?=\${2}|`{3}|~{3}|:{3}|!!!|\?{3}|={3}[!+ ]|///|[{|%]|\[!|\*\[|\+[-=]|;-|-{2}|<<<)"

@@ -86,7 +86,7 @@ def decoded(raw: str, syntax: Syntax) -> str:
     return _BREAKS.sub(" ", text).strip(" \t")
 
 
-_BREAK: Final = r"[ \t]*[\r\n]+[ \t]*"
+_BREAK: Final = r"(?<![ \t])[ \t]*[\r\n]+[ \t]*"
 _REFERENCE: Final = r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][0-9A-Za-z]{1,31});"
 _ESCAPES: Final[Mapping[Syntax, re.Pattern[str]]] = {
     "markdown": re.compile(rf"\\[!-/:-@\[-`{{-~]|{_REFERENCE}|{_BREAK}"),

@@ -27,7 +27,7 @@ _ESCAPE: Final = re.compile(
     r"\\[ \t]*\r?\n[ \t\r\n]*|\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)|\r?\n", re.DOTALL
 )
 _BREAK: Final = re.compile(r"\r?\n")
-_BREAKS: Final = re.compile(r"[ \t]*[\r\n]+[ \t]*")
+_BREAKS: Final = re.compile(r"(?<![ \t])[ \t]*[\r\n]+[ \t]*")
 _UNSAFE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\"\\]")
 _NAMED: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
 

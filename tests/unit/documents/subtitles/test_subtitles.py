@@ -338,6 +338,15 @@ def test_a_huge_cue_takes_linear_time(body: str) -> None:
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.parametrize("body", ["m 1 1 ", "a" + " " * 600_000 + "b "])
+def test_long_lines_of_a_cue_take_linear_time(body: str) -> None:
+    """A search from each shape, or from each blank, takes many minutes."""
+    data = f"1\n00:00:01,000 --> 00:00:02,000\n{body * (600_000 // len(body) or 1)}x\n".encode()
+    segments = assert_identity(SRT, data).segments
+    assert_read_back(SRT, data, [f"[de] {each.text}" for each in segments])
+
+
+@pytest.mark.timeout(120)
 def test_tags_around_a_text_are_left_out_in_linear_time() -> None:
     """A slice per tag takes many minutes."""
     tags = 500_000
