@@ -110,13 +110,17 @@ async def services(
             broker.create_topic(DEAD, 1)
             yield broker.bootstrap, server.url, _children(("java", "kafka"), ("redis", "redis"))
         return
-    from dragoman_demo.broker import EmbeddedBroker  # noqa: PLC0415
-    from dragoman_demo.embedded_redis import EmbeddedRedis  # noqa: PLC0415
+    from dragoman_producer.box.broker import EmbeddedBroker  # noqa: PLC0415
+    from dragoman_producer.box.embedded_redis import EmbeddedRedis  # noqa: PLC0415
 
     partitions = {**dict.fromkeys(topics, PARTITIONS), DEAD: 1}
-    async with EmbeddedBroker(partitions) as broker, EmbeddedRedis() as server:
-        watched = _children(("dragoman_demo.broker", "kafka"), ("redis-server", "redis"))
-        yield broker.bootstrap, server.url, watched
+    with TemporaryDirectory(prefix="dragoman-") as short:
+        folder = Path(short)
+        async with EmbeddedBroker(partitions) as broker, EmbeddedRedis(folder, folder) as server:
+            watched = _children(
+                ("dragoman_producer.box.broker", "kafka"), ("redis-server", "redis")
+            )
+            yield broker.bootstrap, server.url, watched
 
 
 def _children(*wanted: tuple[str, str]) -> dict[str, int]:

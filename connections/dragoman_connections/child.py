@@ -342,10 +342,20 @@ def die_with_parent(connection: socket.socket) -> None:
     if not _prctl(1, signal.SIGKILL):  # PR_SET_PDEATHSIG
         watch = threading.Thread(target=_watch, args=(parent,), name="parent-watch", daemon=True)
         watch.start()
-    hung_up = select.poll()
-    hung_up.register(connection, select.POLLHUP)
-    if any(events & select.POLLHUP for _, events in hung_up.poll(0)):  # it died before this
+    if hung_up(connection):  # it died before this
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def hung_up(connection: socket.socket) -> bool:
+    """Whether the other end of a connection is closed."""
+    poll = select.poll()
+    poll.register(connection, select.POLLHUP)
+    return any(events & select.POLLHUP for _, events in poll.poll(0))
+
+
+def killed_with_parent() -> None:
+    """Have this process killed as soon as its parent dies, on Linux; for `preexec_fn`."""
+    _prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def _watch(parent: int) -> None:

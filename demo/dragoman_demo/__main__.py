@@ -25,7 +25,6 @@ from dragoman_connections.child import STOP_SIGNALS
 from dragoman_connections.consoles import SafeConsole
 from dragoman_connections.terminal import print_to
 from dragoman_connections.usage import UsageError, usage_message
-from dragoman_demo.child import ChildFailed, last_lines
 from dragoman_demo.folder import FolderReport, translate_folder
 from dragoman_demo.requirements import NotInstalled, check_installed
 from dragoman_demo.samples import samples
@@ -35,6 +34,7 @@ from dragoman_demo.serving import addresses, commands_to_try
 from dragoman_demo.translating import translate
 from dragoman_demo.worker_child import EngineKind
 from dragoman_producer import DragomanError
+from dragoman_producer.box.linked_child import ChildFailed, last_lines
 from dragoman_producer.manifest.database import FolderBusy, NoFolder, NoSpace
 from dragoman_worker.process.signals import stays_ignored
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dragoman_demo.broker import EmbeddedBroker
-from dragoman_demo.embedded_redis import EmbeddedRedis
 from dragoman_demo.screen import Screen
 from dragoman_demo.worker_child import EngineKind, WorkerChild
+from dragoman_producer.box.broker import EmbeddedBroker
+from dragoman_producer.box.embedded_redis import EmbeddedRedis
 from dragoman_producer.operations.topics import DEFAULT_PARTITIONS
 from dragoman_schemas import names
 
@@ -46,7 +46,7 @@ async def running(engine: EngineKind, folder: Path, screen: Screen) -> AsyncIter
     try:
         with screen.step("Starting a Kafka broker and a Redis server on this machine"):
             broker = await stack.enter_async_context(EmbeddedBroker(_TOPICS))
-            redis = await stack.enter_async_context(EmbeddedRedis())
+            redis = await stack.enter_async_context(EmbeddedRedis(folder, folder))
         worker = WorkerChild(engine, bootstrap=broker.bootstrap, redis_url=redis.url, folder=folder)
         with screen.step(_WAITING_FOR[engine]):
             await stack.enter_async_context(worker)

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NoReturn, Self
 
-from dragoman_demo.child import ChildFailed, LinkedChild
+from dragoman_producer.box.linked_child import ChildFailed, LinkedChild
 
 MODEL: Final = Path(__file__).parents[1] / "model"
 # Twice the time of the slowest machine seen; Ctrl-C stops the wait earlier.

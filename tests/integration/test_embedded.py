@@ -6,8 +6,10 @@ import asyncio
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,9 +18,9 @@ import pytest
 import redis
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
-from dragoman_demo.broker import EmbeddedBroker
-from dragoman_demo.child import ChildFailed, LinkedChild
-from dragoman_demo.embedded_redis import EmbeddedRedis
+from dragoman_producer.box.broker import EmbeddedBroker
+from dragoman_producer.box.embedded_redis import EmbeddedRedis
+from dragoman_producer.box.linked_child import ChildFailed, LinkedChild
 from support.processes.child_process import ChildProcess
 from support.processes.waiting import eventually, wait_until
 
@@ -26,14 +28,14 @@ from support.processes.waiting import eventually, wait_until
 _PARENT = """
 import asyncio, json, psutil, sys
 from pathlib import Path
-from dragoman_demo.broker import EmbeddedBroker
-from dragoman_demo.child import LinkedChild
-from dragoman_demo.embedded_redis import EmbeddedRedis
+from dragoman_producer.box.broker import EmbeddedBroker
+from dragoman_producer.box.linked_child import LinkedChild
+from dragoman_producer.box.embedded_redis import EmbeddedRedis
 
 async def main():
     async with (
         EmbeddedBroker({"t": 1}),
-        EmbeddedRedis(),
+        EmbeddedRedis(Path(sys.argv[2]), Path(sys.argv[2])),
         LinkedChild(["sleep", "1000"], log=Path(sys.argv[1])),
     ):
         while len(children := psutil.Process().children(recursive=True)) < 5:
@@ -43,6 +45,17 @@ async def main():
 
 asyncio.run(main())
 """
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """Provide a folder for a socket; pytest's own paths are too long."""
+    with tempfile.TemporaryDirectory(prefix="box-") as folder:
+        yield Path(folder)
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
 
 
 def _alive(pids: list[int]) -> list[int]:
@@ -76,23 +89,24 @@ async def test_a_group_reads_and_commits_what_an_idempotent_producer_wrote() -> 
             assert await consumer.committed(TopicPartition("jobs", 1)) == 1
 
 
-async def test_redis_writes_are_in_its_append_only_file() -> None:
-    async with EmbeddedRedis() as server:
+async def test_redis_writes_are_in_its_append_only_file(short: Path) -> None:
+    async with EmbeddedRedis(short, short) as server:
         with redis.Redis.from_url(server.url) as client:
             client.set("k", "v", ex=60)
             assert client.get("k") == b"v"
+            assert _mode(short / "redis.sock") == 0o600
             assert client.config_get("appendonly") == {"appendonly": "yes"}
             assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
 
 
 @pytest.mark.parametrize("how", ["returns", "raises", "is cancelled"])
-async def test_no_child_runs_once_the_context_is_left(how: str) -> None:
+async def test_no_child_runs_once_the_context_is_left(how: str, short: Path) -> None:
     started = asyncio.Event()
     others = {child.pid for child in psutil.Process().children(recursive=True)}
     children: list[int] = []
 
     async def parent() -> None:
-        async with EmbeddedBroker({"t": 1}), EmbeddedRedis():
+        async with EmbeddedBroker({"t": 1}), EmbeddedRedis(short, short):
             pids = (child.pid for child in psutil.Process().children(recursive=True))
             children.extend(pid for pid in pids if pid not in others)
             started.set()
@@ -112,9 +126,9 @@ async def test_no_child_runs_once_the_context_is_left(how: str) -> None:
 
 
 @pytest.fixture
-def parent(tmp_path: Path) -> Iterator[tuple[ChildProcess, list[int]]]:
+def parent(tmp_path: Path, short: Path) -> Iterator[tuple[ChildProcess, list[int]]]:
     """Run a process with all kinds of embedded children; provide it and their process ids."""
-    argv = [sys.executable, "-c", _PARENT, str(tmp_path / "child.log")]
+    argv = [sys.executable, "-c", _PARENT, str(tmp_path / "child.log"), str(short)]
     # A killed process leaves its temporary files; here they are deleted with the test's.
     env = {"TMPDIR": str(tmp_path)}
     with ChildProcess(argv, log=tmp_path / "parent.log", env=env) as process:
@@ -173,7 +187,7 @@ async def test_an_orphan_of_a_command_that_died_is_killed(tmp_path: Path, sleepi
 
 def test_the_broker_command_refuses_a_topic_without_a_number_of_partitions() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "dragoman_demo.broker", "--topic", "jobs:0"],
+        [sys.executable, "-m", "dragoman_producer.box.broker", "--topic", "jobs:0"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -188,3 +202,30 @@ async def test_a_broker_that_cannot_start_reports_the_reason() -> None:
     with pytest.raises(ChildFailed, match="'jobs:0' is not NAME:PARTITIONS"):
         async with EmbeddedBroker({"jobs": 0}):
             pass
+
+
+async def test_a_redis_waits_until_an_earlier_one_has_released_its_files(short: Path) -> None:
+    other = Path(tempfile.mkdtemp(dir=short))
+    async with EmbeddedRedis(short, short) as first:
+        with redis.Redis.from_url(first.url) as client:
+            client.set("k", "v")
+        second = EmbeddedRedis(short, other)
+        starting = asyncio.create_task(second.__aenter__())
+        await eventually((short / "redis.lock").exists, timeout_s=20, what="lock")
+        assert not starting.done()
+    await asyncio.wait_for(starting, 30)
+    try:
+        with redis.Redis.from_url(second.url) as client:
+            assert client.get("k") == b"v"
+    finally:
+        await second.__aexit__(None, None, None)
+
+
+async def test_a_killed_link_takes_its_command_along(tmp_path: Path) -> None:
+    async with LinkedChild(["sleep", "1000"], log=tmp_path / "log") as child:
+        [link] = [p for p in psutil.Process().children() if "parent_link" in " ".join(p.cmdline())]
+        await eventually(lambda: bool(link.children()), timeout_s=20, what="the command")
+        [command] = link.children()
+        link.kill()
+        await eventually(lambda: child.exited, timeout_s=20, what="the link's exit")
+        wait_until(lambda: not _alive([command.pid]), timeout_s=20, what="the command's exit")

@@ -14,7 +14,7 @@ _ROOT = Path(__file__).parents[3]
 _LOCKS = _ROOT / "requirements"
 
 
-_EXTRAS = ("echo", "documents", "otel", "msk")
+_EXTRAS = ("echo", "documents", "otel", "msk", "box")
 
 
 def _locked(name: str) -> dict[str, str]:
@@ -39,7 +39,7 @@ def _asked(*extras: str, groups: tuple[str, ...] = ()) -> list[Requirement]:
     [
         ("client.lock", _asked()),
         *((f"{extra}.lock", _asked(extra)) for extra in _EXTRAS),
-        ("cpu.lock", _asked(*_EXTRAS, "demo", groups=("dev", "deploy", "cpu-engine"))),
+        ("cpu.lock", _asked(*_EXTRAS, groups=("dev", "deploy", "cpu-engine"))),
     ],
 )
 def test_a_lock_holds_what_is_asked_for(lock: str, asked: list[Requirement]) -> None:

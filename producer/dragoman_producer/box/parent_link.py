@@ -1,39 +1,56 @@
 """Wrapper process that terminates its command when the parent process exits, for any reason.
 
-`python -m dragoman_demo.parent_link DESCRIPTOR GRACE_S COMMAND ...` runs the command in its own
-session and watches the channel to its parent, which the kernel closes even when the parent is
-killed with SIGKILL. When the channel closes, or on SIGTERM, the command gets SIGTERM; GRACE_S
-seconds later its process group gets SIGKILL. Processes that the command leaves behind, such as the
-engine of a dead vLLM worker, are killed too: those of its process group, and on Linux those in
-other sessions.
+`python -m dragoman_producer.box.parent_link DESCRIPTOR GRACE_S LOCK COMMAND ...` runs the command
+in its own session and watches the channel to its parent, which the kernel closes even when the
+parent is killed with SIGKILL. When the channel closes, or on SIGTERM, the command gets SIGTERM;
+GRACE_S seconds later its process group gets SIGKILL. Processes that the command leaves behind, such
+as the engine of a dead vLLM worker, are killed too: those of its process group, and on Linux those
+in other sessions. On Linux the command is also killed if this process is.
+
+LOCK, unless empty, is a file that is locked before the command starts and until it has exited: an
+earlier command that still stops is waited for.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from types import FrameType
+from typing import Final
 
-from dragoman_connections.child import STOP_SIGNALS, Channel, adopt_orphans
+from dragoman_connections.child import (
+    STOP_SIGNALS,
+    Channel,
+    adopt_orphans,
+    hung_up,
+    killed_with_parent,
+)
+
+_LOOK_S: Final = 0.05
 
 
 def main() -> int:
     """Run the command until it or the parent exits; return the command's exit status."""
-    parent = Channel(socket.socket(fileno=int(sys.argv[1])))
-    grace_s, command = float(sys.argv[2]), sys.argv[3:]
+    connection = socket.socket(fileno=int(sys.argv[1]))
+    grace_s, lock, command = float(sys.argv[2]), sys.argv[3], sys.argv[4:]
     adopt_orphans()
+    held = _locked(lock, connection)
+    parent = Channel(connection)
     # The parent has blocked the stop signals, until the forwarding handler is installed.
     process = subprocess.Popen(  # noqa: S603 - the parent's own command
         command,
         stdin=subprocess.DEVNULL,
         start_new_session=True,
-        preexec_fn=_unblock,  # noqa: PLW1509 - no thread runs yet
+        pass_fds=held,
+        preexec_fn=_prepare,  # noqa: PLW1509 - no thread runs yet
     )
 
     def terminate(_number: int, _frame: FrameType | None) -> None:
@@ -52,6 +69,27 @@ def main() -> int:
     _kill_group(process.pid)
     _kill_adopted()
     return status if status >= 0 else 128 - status
+
+
+def _locked(path: str, connection: socket.socket) -> list[int]:
+    """Return the descriptor of the lock, which the command inherits; exit if the parent dies."""
+    if not path:
+        return []
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if hung_up(connection):
+                raise SystemExit(1) from None
+            time.sleep(_LOOK_S)
+        else:
+            return [descriptor]
+
+
+def _prepare() -> None:
+    killed_with_parent()
+    _unblock()
 
 
 def _unblock() -> None:

@@ -1,8 +1,8 @@
 """Embedded Kafka broker: the mock cluster of the confluent-kafka wheel's librdkafka.
 
 The mock cluster was made for librdkafka's own tests. Here it runs in a separate process:
-`python -m dragoman_demo.broker DESCRIPTOR --topic NAME:COUNT` sends its address to its parent, and
-serves until that closes the channel.
+`python -m dragoman_producer.box.broker DESCRIPTOR --topic NAME:COUNT` sends its address to its
+parent, and serves until that closes the channel.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import IO, Self
 
 from dragoman_connections.child import Channel, ChannelClosed, ChildProcess, connected
 from dragoman_connections.terminal import how_to_install, print_to
-from dragoman_demo.child import ChildFailed, own_environment
+from dragoman_producer.box.linked_child import ChildFailed, own_environment
 
 _START_S = 20.0
 _STOP_S = 5.0
@@ -57,7 +57,14 @@ class EmbeddedBroker:
         self._errors = self._files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
         self._process = await ChildProcess.start(
             lambda descriptor: (
-                *(sys.executable, "-P", "-m", "dragoman_demo.broker", descriptor, *arguments),
+                *(
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "dragoman_producer.box.broker",
+                    descriptor,
+                    *arguments,
+                ),
             ),
             env=own_environment(),
             stdout=self._errors,
@@ -77,6 +84,12 @@ class EmbeddedBroker:
         trace: TracebackType | None,
     ) -> None:
         await self._stop()
+
+    async def wait(self) -> int:
+        """Return the exit status once the broker has exited by itself."""
+        if self._process is None:
+            raise RuntimeError("the embedded broker is not started")
+        return await self._process.wait()
 
     async def _read_bootstrap(self, process: ChildProcess) -> str:
         try:
@@ -138,7 +151,7 @@ class _MockCluster:
 def _library() -> Path:
     spec = importlib.util.find_spec("confluent_kafka")
     if spec is None or spec.origin is None:
-        raise ChildFailed(f"confluent-kafka is not installed; {how_to_install('demo')}")
+        raise ChildFailed(f"confluent-kafka is not installed; {how_to_install('box')}")
     package = Path(spec.origin).parent
     # Wheels keep bundled libraries beside the package on Linux, inside it on macOS.
     for folder in (package.with_name("confluent_kafka.libs"), package / ".dylibs"):
@@ -156,7 +169,7 @@ def _topic(text: str) -> tuple[str, int]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until the parent closes the channel or dies."""
-    parser = argparse.ArgumentParser(prog="dragoman_demo.broker", description=__doc__)
+    parser = argparse.ArgumentParser(prog="dragoman_producer.box.broker", description=__doc__)
     parser.add_argument("descriptor", type=int)
     parser.add_argument("--topic", type=_topic, action="append", default=[], dest="topics")
     arguments = parser.parse_args(argv)

@@ -1,4 +1,4 @@
-"""Child processes of the demo, which terminate with the demo."""
+"""Commands of a box, which terminate with this process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LinkedChild:
     """A command that runs while the context is open, with its output in the file `log`.
 
     The command terminates when the context is left, and also when this process is killed (see
-    `parent_link`).
+    `parent_link`). It waits for the file `lock`, which it holds until it has exited.
     """
 
     def __init__(
@@ -33,11 +33,13 @@ class LinkedChild:
         *,
         log: Path,
         grace_s: float = 5.0,
+        lock: Path | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
         self.log = log
         self._command = list(command)
         self._grace_s = grace_s
+        self._lock = "" if lock is None else str(lock)
         self._env = {**own_environment(), **(env or {})}
         self._process: ChildProcess | None = None
 
@@ -45,8 +47,8 @@ class LinkedChild:
         with self.log.open("ab") as output:
             self._process = await ChildProcess.start(
                 lambda descriptor: (
-                    *(sys.executable, "-P", "-m", "dragoman_demo.parent_link"),
-                    *(descriptor, str(self._grace_s), *self._command),
+                    *(sys.executable, "-P", "-m", "dragoman_producer.box.parent_link"),
+                    *(descriptor, str(self._grace_s), self._lock, *self._command),
                 ),
                 env=self._env,
                 stdout=output,

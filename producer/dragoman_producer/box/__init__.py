@@ -1,0 +1,1 @@
+"""One box: an embedded broker, Redis and a worker on one host (`dragoman up`)."""
