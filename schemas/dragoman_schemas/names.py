@@ -64,6 +64,11 @@ class Keys:
         return f"{self.prefix}events"
 
     @property
+    def box(self) -> str:
+        """The hash that a box keeps: its queue is in memory, so publishers hold back."""
+        return f"{self.prefix}box"
+
+    @property
     def cancels(self) -> str:
         """The capped stream of running jobs that workers should abort."""
         return f"{self.prefix}cancels"

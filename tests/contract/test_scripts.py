@@ -24,6 +24,7 @@ from dragoman_schemas.scripts import (
     FinishAnswer,
     Quarantine,
     ReleaseAnswer,
+    RemovalAnswer,
     Script,
     StubAnswer,
     Verdict,
@@ -132,6 +133,9 @@ class Job:
     def mark(self, index: int, ttl_ms: int = JOB_TTL_MS) -> Any:
         args = scripts.mark_args(index=index, ttl_ms=ttl_ms)
         return self._client.eval(scripts.MARK.text, 1, self.key, *args)
+
+    def reset(self) -> RemovalAnswer:
+        return scripts.parse_reset(self.call(scripts.RESET, scripts.reset_args()))
 
     @property
     def bits(self) -> dict[bytes, bytes]:
@@ -898,6 +902,25 @@ def test_a_server_that_refuses_writes_leaves_the_key_as_it_was(job: Job, client:
     finally:
         client.config_set("maxmemory", 0, **nodes)
     assert job.claim("again", replay=1).verdict is Verdict.RUN
+
+
+@pytest.mark.every_redis
+def test_a_box_removes_a_job_that_is_not_terminal_with_its_claims(job: Job) -> None:
+    assert job.reset() == RemovalAnswer(removed=False, status=None)
+    job.stub()
+    assert job.reset() == RemovalAnswer(removed=True, status="queued")
+    job.claim("a")
+    assert job.reset() == RemovalAnswer(removed=True, status="running")
+    assert job.fields == {}
+    assert job.claim("b").deliveries == 1
+
+
+@pytest.mark.parametrize("status", TERMINAL)
+def test_a_box_keeps_a_terminal_job(job: Job, status: str) -> None:
+    job.ended(status)
+    before = job.fields
+    assert job.reset() == RemovalAnswer(removed=False, status=status)
+    assert job.fields == before
 
 
 @pytest.mark.every_redis

@@ -142,7 +142,7 @@ class App:
         if _always_judges(settings):
             await self._judge.ready()
         self._readiness.enter(StartPhase.CONSUMER_GROUP)
-        consumer = _consumer(settings, self._metrics)
+        consumer = _consumer(settings, self._metrics, in_box=store.in_box)
         core = Core(
             settings,
             Ports(
@@ -301,12 +301,13 @@ async def _open_publisher(
     return publisher
 
 
-def _consumer(settings: WorkerSettings, metrics: Metrics) -> KafkaConsumer:
+def _consumer(settings: WorkerSettings, metrics: Metrics, *, in_box: bool) -> KafkaConsumer:
     return KafkaConsumer(
         settings.kafka,
         partition_span=settings.limits.partition_span,
         client_id=settings.worker_id,
         metrics=metrics,
+        in_box=in_box,
     )
 
 

@@ -27,6 +27,7 @@ A new code also needs its name in `dragoman_schemas.failures`; CONTRIBUTING.md h
     └── Halt                     halt     the process exits non-zero, settles nothing more
         ├── EngineDead           halt
         │   └── ServersRefuse    halt     no job is to blame: all are released
+        ├── RecordsDropped       halt     no restart helps: the broker's memory was too small
         └── Unreachable          halt     broker, Redis or the engine's server, at startup
 """
 
@@ -240,6 +241,16 @@ class ServersRefuse(EngineDead):
     """
 
     blames_jobs = False
+
+
+class RecordsDropped(Halt):
+    """The broker of a box has dropped records that nobody has read: they are lost."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(
+            f"{count:,} records dropped: a publisher overran the queue, which is in the memory of "
+            "the embedded broker"
+        )
 
 
 class Unreachable(Halt):

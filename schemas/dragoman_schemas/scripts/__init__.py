@@ -38,7 +38,8 @@ CANCEL: Final = _load("cancel")
 GLOSSARY: Final = _load("glossary")
 REMEMBER: Final = _load("remember")
 MARK: Final = _load("mark")
-SCRIPTS: Final = (STUB, CLAIM, RELEASE, FINISH, CONFIRM, CANCEL, GLOSSARY, REMEMBER, MARK)
+RESET: Final = _load("reset")
+SCRIPTS: Final = (STUB, CLAIM, RELEASE, FINISH, CONFIRM, CANCEL, GLOSSARY, REMEMBER, MARK, RESET)
 
 SUSPECT_AFTER: Final = 2
 """Number of other outstanding claims that make a record a suspect."""
@@ -154,6 +155,14 @@ class GlossaryAnswer:
     meta: bytes | None
 
 
+@dataclass(frozen=True, slots=True)
+class RemovalAnswer:
+    """Reply of RESET. ``removed``: the key was deleted. ``status``: as it was before."""
+
+    removed: bool
+    status: str | None
+
+
 def stub_args(*, queued_at: str, live_ttl_ms: int) -> list[str | bytes]:
     """Return the arguments of STUB; times in RFC 3339."""
     return [queued_at, str(live_ttl_ms)]
@@ -243,6 +252,11 @@ def mark_args(*, index: int, ttl_ms: int) -> list[str | bytes]:
     return [str(index), str(ttl_ms)]
 
 
+def reset_args() -> list[str | bytes]:
+    """Return the arguments of RESET: none."""
+    return []
+
+
 Reply = Sequence[bytes | str | int]
 """A reply of Redis, whether the connection decodes responses or not."""
 
@@ -294,6 +308,11 @@ def parse_cancel(reply: Reply) -> CancelAnswer:
 def parse_glossary(reply: Reply) -> GlossaryAnswer:
     """Return the parsed reply of GLOSSARY."""
     return GlossaryAnswer(reply[0] == 1, _bytes(reply[1]) or None)
+
+
+def parse_reset(reply: Reply) -> RemovalAnswer:
+    """Return the parsed reply of RESET."""
+    return RemovalAnswer(reply[0] == 1, _text(reply[1]) or None)
 
 
 def _text(value: bytes | str | int) -> str:

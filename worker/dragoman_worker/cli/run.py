@@ -177,7 +177,7 @@ def _run_forked(forked: Forked) -> None:
 def _work(settings: WorkerSettings, slot: ReplicaSlot) -> None:
     from dragoman_worker import log
     from dragoman_worker.app import App
-    from dragoman_worker.errors import Unreachable, WorkerError
+    from dragoman_worker.errors import WorkerError
     from dragoman_worker.process.event_loop import run_loop
     from dragoman_worker.process.full_disk import full_disk
 
@@ -186,8 +186,7 @@ def _work(settings: WorkerSettings, slot: ReplicaSlot) -> None:
     try:
         run_loop(App(settings, slot).run())
     except WorkerError as error:
-        kind: FailureKind = "unreachable" if isinstance(error, Unreachable) else "failed"
-        slot.parent_link.failed(kind, str(error))
+        slot.parent_link.failed(_kind_of(error), str(error))
         raise SystemExit(1) from None
     except (SettingsError, ModuleNotFoundError):
         raise
@@ -195,3 +194,11 @@ def _work(settings: WorkerSettings, slot: ReplicaSlot) -> None:
         defect = f"a defect of the worker: {log.where(error)}; nothing unfinished was committed"
         slot.parent_link.failed("failed", full_disk(error) or defect)
         raise SystemExit(1) from None
+
+
+def _kind_of(error: Exception) -> FailureKind:
+    from dragoman_worker.errors import RecordsDropped, Unreachable
+
+    if isinstance(error, RecordsDropped):
+        return "dropped"
+    return "unreachable" if isinstance(error, Unreachable) else "failed"

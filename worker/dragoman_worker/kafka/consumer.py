@@ -14,7 +14,7 @@ from aiokafka.errors import OffsetOutOfRangeError
 from dragoman_connections.settings import KafkaSettings
 from dragoman_worker.backoff import pause_s
 from dragoman_worker.deadline import Deadline
-from dragoman_worker.errors import Halt
+from dragoman_worker.errors import Halt, RecordsDropped
 from dragoman_worker.kafka.committer import Committer
 from dragoman_worker.kafka.connection import connected, forbidden, is_outage, loggable, not_allowed
 from dragoman_worker.kafka.fetching import BACKOFF, FETCH_ERRORS, POLL_MS, Fetching, Resyncs
@@ -47,13 +47,16 @@ class KafkaConsumer:
         partition_span: int,
         client_id: str,
         metrics: Metrics,
+        in_box: bool = False,
     ) -> None:
+        """`in_box`: the broker keeps records in memory, and drops the oldest when it is full."""
         self._settings = settings
+        self._in_box = in_box
         self._span = partition_span
         self._client_id = client_id
         self._metrics = metrics
         self._log = logger()
-        self._partitions = Partitions(metrics)
+        self._partitions = Partitions(metrics, gapless=in_box)
         self._committer = Committer(self._partitions, metrics)
         self._committing: asyncio.Task[None] | None = None
         self._fetching = Fetching(self._partitions, metrics)
@@ -92,6 +95,7 @@ class KafkaConsumer:
             client_id=self._client_id,
             partitions=self._partitions,
             commit=self._committer.commit,
+            in_box=self._in_box,
         )
         return self._membership
 
@@ -123,6 +127,8 @@ class KafkaConsumer:
         return self._deliver(capacity)
 
     def _deliver(self, capacity: Capacity) -> list[Delivery]:
+        if dropped := self._partitions.dropped:
+            raise RecordsDropped(dropped)
         deliveries = self._fetching.pop(capacity)
         self.delivered += len(deliveries)
         return deliveries

@@ -184,7 +184,10 @@ class Fetching:
 
     def _report_loss(self, partition: TopicPartition, position: int, beginning: int) -> None:
         lost = max(0, beginning - position)
-        self._metrics.lost_to_retention.inc(lost)
+        if self._partitions.gapless:
+            self._partitions.jumped(position, beginning)
+        else:
+            self._metrics.lost_to_retention.inc(lost)
         logger().critical(
             "lost_to_retention",
             topic=partition.topic,

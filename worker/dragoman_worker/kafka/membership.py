@@ -31,7 +31,12 @@ FETCH_MAX_WAIT_MS: Final = 100
 
 A broker handles one fetch of this consumer at a time. While it waits for a record of a partition
 that is empty, a partition that becomes readable (another class, a resumed or a new one) is not
-fetched. The demonstration's embedded broker answers no fetch before its wait is over.
+fetched.
+"""
+BOX_MAX_WAIT_MS: Final = 10
+"""The same in a box, whose broker answers no fetch before its wait is over.
+
+A job's median time was 91 ms with a wait of 100, and 4.7 ms with 10.
 """
 REBALANCE_TIMEOUT_MS: Final = 60_000
 HEARTBEAT_INTERVAL_MS: Final = 1_000
@@ -66,6 +71,7 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka h
         client_id: str,
         partitions: Partitions,
         commit: Callable[[Membership], Awaitable[None]],
+        in_box: bool,
     ) -> None:
         self._partitions = partitions
         self._commit = commit
@@ -75,7 +81,12 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka h
         self._failure: str | None = None
         self.may_commit = False
         """False between two assignments: others may have committed for the same partitions."""
-        self.consumer = build_consumer(settings, client_id=client_id, listener=self)
+        self.consumer = build_consumer(
+            settings,
+            client_id=client_id,
+            listener=self,
+            max_wait_ms=BOX_MAX_WAIT_MS if in_box else FETCH_MAX_WAIT_MS,
+        )
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -233,7 +244,11 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka h
 
 
 def build_consumer(
-    settings: KafkaSettings, *, client_id: str, listener: ConsumerRebalanceListener
+    settings: KafkaSettings,
+    *,
+    client_id: str,
+    listener: ConsumerRebalanceListener,
+    max_wait_ms: int,
 ) -> Any:
     """Return a consumer of the settings' topics, not started.
 
@@ -254,7 +269,7 @@ def build_consumer(
         # JoinGroup blocks for the rebalance timeout: the request must outlast it
         request_timeout_ms=REBALANCE_TIMEOUT_MS + 10_000,
         metadata_max_age_ms=METADATA_MAX_AGE_MS,
-        fetch_max_wait_ms=FETCH_MAX_WAIT_MS,
+        fetch_max_wait_ms=max_wait_ms,
         fetch_max_bytes=FETCH_MAX_BYTES,
         max_partition_fetch_bytes=FETCH_MAX_BYTES // 4,
     )

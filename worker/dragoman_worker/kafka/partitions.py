@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -20,8 +20,12 @@ class Partitions:
     They outlive a consumer: a partition that comes back at the same committed offset continues.
     """
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, *, gapless: bool = False) -> None:
+        """`gapless`: every offset is a record, so one that is missing was dropped."""
         self._metrics = metrics
+        self.gapless = gapless
+        self.dropped = 0
+        """Records of a gapless broker that nobody has read and nobody can read any more."""
         self._offsets: dict[TopicPartition, PartitionOffsets] = {}
         self.generation = 0
         """Generation of the latest tracker; each new tracker increases it."""
@@ -33,7 +37,15 @@ class Partitions:
         self.generation += 1
         offsets = PartitionOffsets(generation=self.generation, base=base, committed=committed)
         self._offsets[partition] = offsets
+        if committed is None:  # nothing was read before
+            self.jumped(0, base)
         return offsets
+
+    def jumped(self, expected: int, found: int) -> None:
+        """Count the records of a gapless broker between two offsets."""
+        if self.gapless and found > expected:
+            self.dropped += found - expected
+            self._metrics.lost_to_retention.inc(found - expected)
 
     def keep_only(self, assigned: set[TopicPartition]) -> None:
         """Drop the trackers of all other partitions."""
@@ -50,6 +62,9 @@ class Partitions:
 
     def register(self, batches: Mapping[TopicPartition, Iterable[Any]]) -> list[Delivery]:
         """Register fetched records and return deliveries of those not delivered before."""
+        if self.gapless:
+            batches = lists = {place: list(records) for place, records in batches.items()}
+            self._count_jumps(lists)
         return [
             _delivery(record, partition, offsets.generation)
             for partition, records in batches.items()
@@ -57,6 +72,14 @@ class Partitions:
             for record in records
             if offsets.begin(record.offset)
         ]
+
+    def _count_jumps(self, batches: Mapping[TopicPartition, Sequence[Any]]) -> None:
+        for partition, records in batches.items():
+            if (offsets := self._offsets.get(partition)) is not None:
+                expected = offsets.next_offset
+                for record in records:
+                    self.jumped(expected, record.offset)
+                    expected = max(expected, record.offset + 1)
 
     def pass_gaps(self, positions: Mapping[TopicPartition, int]) -> None:
         """Pass the gaps below the consumer's positions, whose fetched records are registered."""

@@ -25,8 +25,9 @@ act alike.
 TERMINAL_SIGNALS: Final = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 """What a terminal sends to its foreground process group; replicas leave it to the supervisor."""
 
-FailureKind = Literal["settings", "device", "unreachable", "failed"]
+FailureKind = Literal["settings", "device", "unreachable", "dropped", "failed"]
 """`device`: a setting does not fit the memory of this replica's GPUs, and may fit that of others.
+`dropped`: records are lost, which no restart brings back.
 
 The exit status is 2 with `settings` and `device`, else 1.
 """

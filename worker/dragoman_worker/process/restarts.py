@@ -241,6 +241,8 @@ class ReplicaRestarter:
     def _fatal(self, replica: Replica) -> Exit | None:
         """Return the exit of the whole run if a restart cannot help; count a failed start."""
         kind, _ = replica.failure or (None, "")
+        if kind == "dropped":
+            return Exit(1, replica.exit_reason)
         # Once a replica was ready, the settings are valid: GPU memory may be taken for a time.
         if replica.status == 2 and not self._shared.any_was_ready:
             return self._refused(replica.exit_reason, of_device=kind == "device")

@@ -14,7 +14,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, retry_if
 from dragoman_connections.redis_access.calls import Call, Command, Servers, lasting
 from dragoman_connections.redis_access.redis_py import ERRORS, Misfit, UnusableFile
 from dragoman_connections.settings import RedisSettings, SettingsError
-from dragoman_schemas import names, scripts
+from dragoman_schemas import box, names, scripts
 from dragoman_schemas.hints import hints
 from dragoman_schemas.results import TERMINAL_STATUSES, TranslationResult, as_terminal
 from dragoman_schemas.scripts import ClaimAnswer
@@ -56,6 +56,8 @@ class RedisStore:
         self._servers = servers
         self.missing_replicas = 0
         """Replicas that `redis.durability` needed beyond those that were connected at the start."""
+        self.in_box = False
+        """Whether this Redis belongs to a box, whose broker keeps its queue in memory."""
         self.answers = True
         """Whether Redis answered the last look for cancellations, also of an idle worker."""
         confirmation = confirmation_for(settings.durability)
@@ -108,6 +110,8 @@ class RedisStore:
         await check_durability(self._servers, self._settings.durability, self.address)
         await self._warn_of_eviction()
         await self._find_last_cancel()
+        with suppress(ResponseError):  # a user without this right is no user of a box
+            self.in_box = box.bound_in(await self._read(*box.ask(self._keys))) is not None
         durability = self._settings.durability
         self.missing_replicas = missing = await missing_replicas(self._servers, durability)
         if missing:

@@ -137,6 +137,14 @@ def test_an_unreachable_broker_at_the_first_start_exits_with_1(
     assert made.process.output == "1: nobody at 127.0.0.1:1\n"
 
 
+def test_dropped_records_end_a_run_that_was_ready(run: NewRun) -> None:
+    dropped = {"say": ["dropped", "7 records dropped"], "exit": 1}
+    made = run({"0": [{}, dropped, {}]})
+    os.kill(made.seen("ready")[0]["pid"], signal.SIGKILL)
+    assert made.exits() == 1
+    assert made.process.output == "1: 7 records dropped\n"
+
+
 def test_an_unreachable_broker_later_is_a_failed_start(run: NewRun) -> None:
     unreachable = {"say": ["unreachable", "nobody at 127.0.0.1:1"], "exit": 1}
     made = run({"0": [{}, unreachable, unreachable, {}]})
