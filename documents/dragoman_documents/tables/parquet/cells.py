@@ -16,7 +16,7 @@ _STRINGS: Final = (pa.types.is_string, pa.types.is_large_string, pa.types.is_str
 _LISTS: Final = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 
 
-class Leaf(NamedTuple):
+class ParquetLeaf(NamedTuple):
     """A column, or a member of one that is a struct."""
 
     name: str
@@ -37,24 +37,24 @@ class Leaf(NamedTuple):
         return _is_list(self.type)
 
 
-def leaves_of(schema: pa.Schema) -> list[Leaf]:
+def leaves_of(schema: pa.Schema) -> list[ParquetLeaf]:
     """Return the columns in their order, then the members of those that are structs."""
-    columns = [Leaf(each.name, at, (), each.type) for at, each in enumerate(schema)]
+    columns = [ParquetLeaf(each.name, at, (), each.type) for at, each in enumerate(schema)]
     return [*columns, *(member for each in columns for member in _members(each))]
 
 
-def _members(leaf: Leaf) -> Iterator[Leaf]:
+def _members(leaf: ParquetLeaf) -> Iterator[ParquetLeaf]:
     if not pa.types.is_struct(leaf.type):
         return
     for at in range(leaf.type.num_fields):
         field = leaf.type.field(at)
         name, path = f"{leaf.name}.{field.name}", (*leaf.path, at)
-        member = Leaf(name, leaf.place, path, field.type)
+        member = ParquetLeaf(name, leaf.place, path, field.type)
         yield member
         yield from _members(member)
 
 
-def new_type(leaf: Leaf) -> pa.DataType:
+def new_type(leaf: ParquetLeaf) -> pa.DataType:
     """Return the type of a new column for translations: that of the source, without a dictionary.
 
     A dictionary with small numbers might not hold all translations.
@@ -62,7 +62,7 @@ def new_type(leaf: Leaf) -> pa.DataType:
     return leaf.type.value_type if pa.types.is_dictionary(leaf.type) else leaf.type
 
 
-def cells(column: pa.Array, leaf: Leaf) -> list[Cell]:
+def cells(column: pa.Array, leaf: ParquetLeaf) -> list[Cell]:
     """Return the cells of a column that has texts."""
     for member in leaf.path:
         column = column.flatten()[member]  # with the nulls of the struct

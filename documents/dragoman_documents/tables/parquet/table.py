@@ -17,7 +17,7 @@ from dragoman_documents.tables.columns import Column, columns
 from dragoman_documents.tables.languages import header
 from dragoman_documents.tables.parquet.cells import (
     Cell,
-    Leaf,
+    ParquetLeaf,
     cells,
     column_of,
     leaves_of,
@@ -46,8 +46,8 @@ class _Spot(NamedTuple):
 class _Wanted:
     """A column to translate."""
 
-    source: Leaf
-    target: Leaf | None
+    source: ParquetLeaf
+    target: ParquetLeaf | None
     """None: a new column."""
     name: str
     """Of the new column."""
@@ -133,7 +133,7 @@ class ParquetTable:
         found = [shown(arrays[each.place]) for each in self._ids]
         return [f" ({each[0][:_LONGEST_ID]})" for each in zip(*found, strict=True)]
 
-    def _named(self, name: str) -> Leaf | None:
+    def _named(self, name: str) -> ParquetLeaf | None:
         """Return a column by its name, or by its number. Raises DocumentError for two of a name."""
         found = [each for each in self._leaves if each.name == name]
         if len(found) > 1:
