@@ -130,7 +130,12 @@ MUTANTS = (
         "unit/worker/kafka/test_publisher.py",
     ),
     Mutant("any key counts as ended", "RedisStore.confirm", Returns("True"), DURABILITY),
-    Mutant("an outage fails jobs", "_worth_retrying", Drop("disposition"), RETRY),
+    Mutant(
+        "failures of the engine are not repeated",
+        "RetryPolicy.after",
+        Use("TransientEngineError", "KeyError"),
+        RETRY,
+    ),
     # --- the commit offset ---
     Mutant(
         "the position is committed",

@@ -1,7 +1,8 @@
-"""Failures of the worker, each with its error code and disposition.
+"""Failures of the worker, each with its error code, and what becomes of the job.
 
-Every class carries its `code` (published in results) and its `disposition` (what the worker does).
-A new code also needs its name in `dragoman_schemas.failures`; CONTRIBUTING.md has the steps::
+Every class of a job's failure carries its `code` (published in results); what the worker does goes
+by the class. A new code also needs its name in `dragoman_schemas.failures`; CONTRIBUTING.md has the
+steps::
 
     WorkerError
     ├── JobError                 reject   this job, or one item of it, cannot be translated
@@ -21,7 +22,7 @@ A new code also needs its name in `dragoman_schemas.failures`; CONTRIBUTING.md h
     │   ├── DeadlineExceeded     expire   deadline_exceeded
     │   ├── Cancelled            cancel   cancelled
     │   └── Internal             reject   internal: a defect of ours, not of the job
-    ├── Unavailable              wait     broker or Redis: never consumes an attempt of a job
+    ├── Unavailable              wait     Kafka, Redis, the engine's server: never costs an attempt
     │   └── UnknownReply         wait     for as long as Redis answers no other script
     ├── Unencodable              reject   a result that JSON in UTF-8 cannot hold
     └── Halt                     halt     the process exits non-zero, settles nothing more
@@ -33,27 +34,13 @@ A new code also needs its name in `dragoman_schemas.failures`; CONTRIBUTING.md h
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import ClassVar, Final
 
 from dragoman_schemas.failures import RETRYABLE, FailureCode
 
 
-class Disposition(StrEnum):
-    """What the worker does with a job after an error."""
-
-    RETRY = "retry"
-    REJECT = "reject"
-    EXPIRE = "expire"
-    CANCEL = "cancel"
-    WAIT = "wait"
-    HALT = "halt"
-
-
 class WorkerError(Exception):
     """Base of all errors that the worker raises deliberately."""
-
-    disposition: ClassVar[Disposition] = Disposition.REJECT
 
 
 class JobError(WorkerError):
@@ -157,8 +144,6 @@ class CutOff(PermanentEngineError):
 class TransientEngineError(EngineError):
     """The engine may succeed if the request is repeated: aborted, overloaded, empty, looping."""
 
-    disposition = Disposition.RETRY
-
 
 class Poisoned(JobError):
     """The job was in flight at too many crashes of the process."""
@@ -171,14 +156,12 @@ class DeadlineExceeded(JobError):
     """The job's deadline passed before or during its run."""
 
     code = FailureCode.DEADLINE_EXCEEDED
-    disposition = Disposition.EXPIRE
 
 
 class Cancelled(JobError):
     """The job was cancelled by its owner."""
 
     code = FailureCode.CANCELLED
-    disposition = Disposition.CANCEL
 
 
 class Internal(JobError):
@@ -192,9 +175,7 @@ JOB_ERRORS: Final = {kind.code: kind for kind in JobError.__subclasses__()}
 
 
 class Unavailable(WorkerError):
-    """Kafka or Redis is unavailable. The work waits; no attempt is consumed."""
-
-    disposition = Disposition.WAIT
+    """Kafka, Redis or the engine's server is away. The work waits; no attempt is consumed."""
 
 
 class UnknownReply(Unavailable):
@@ -223,8 +204,6 @@ class Unencodable(WorkerError):
 
 class Halt(WorkerError):
     """The process cannot continue and must exit with a non-zero status."""
-
-    disposition = Disposition.HALT
 
 
 class EngineDead(Halt):

@@ -144,7 +144,7 @@ class JobRows:
         )
 
     def open(self, target: int) -> Iterator[tuple[str, str, int, tuple[int, ...]]]:
-        """Yield id, document, number and segments of the open jobs, oldest document first.
+        """Yield id, document, number and segments of the open jobs, wave by wave.
 
         They are read some at a time: jobs end meanwhile, and all of them would be 200 MB.
         """

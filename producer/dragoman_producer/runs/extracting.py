@@ -53,21 +53,21 @@ class Children:
     async def read(self, request: dict[str, Any], rows: Rows) -> dict[str, Any]:
         """Extract a file: call `rows` with some rows at a time, then return what is known of it.
 
-        A row is [text, place, max_chars, state, context, headings]. Raises Refused.
+        A row is [text, place, max_chars, state, context, headings]. Raises DocumentRefused.
         """
         return await self._read(request, "read", rows)
 
     async def codes(self, request: dict[str, Any], rows: Rows) -> None:
         """Call `rows` with [number, codes] of the segments of a file that have inline codes.
 
-        `request["sha256"]` is the digest of the file. Raises Refused.
+        `request["sha256"]` is the digest of the file. Raises DocumentRefused.
         """
         await self._read(request, "codes", rows)
 
     async def links(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return the links of a page as [line, target], and its ids if they are wanted.
 
-        Raises Refused.
+        Raises DocumentRefused.
         """
         async with self._child() as child:
             await self._ask(child, {**request, "do": "links", "seconds": self._seconds})
@@ -83,7 +83,7 @@ class Children:
     async def write(self, request: dict[str, Any], texts: Iterable[Text]) -> dict[str, Any]:
         """Write a document to `request["temporary"]`; return its digest and bad segments.
 
-        Raises Refused.
+        Raises DocumentRefused.
         """
         async with self._child() as child:
             await self._ask(child, {**request, "do": "write", "seconds": self._seconds})
@@ -150,7 +150,7 @@ class Children:
         await self._ask(child, [])
 
     async def _answer(self, child: ChildProcess) -> dict[str, Any]:
-        """Return the next message of a child. Raises Refused and MissingParser."""
+        """Return the next message of a child. Raises DocumentRefused and MissingParser."""
         try:
             answer: dict[str, Any] = decoded(await child.channel.receive())
         except ChannelClosed:

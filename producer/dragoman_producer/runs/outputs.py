@@ -27,7 +27,7 @@ class Outputs:
         return self._written.has(stored(path))
 
     def check(self, output: Path, source: Path) -> None:
-        """Make the folder of an output that can be there. Raises Refused and OSError."""
+        """Make the folder of an output that can be there. Raises DocumentRefused and OSError."""
         self._check_inside(output)
         output.parent.mkdir(parents=True, exist_ok=True)
         if is_source(output, source):
@@ -52,7 +52,7 @@ class Outputs:
     def publish(self, temporary: Path, output: Path, sha256: str | None) -> bool:
         """Put a file with this digest in the place of an output, unless its bytes are there.
 
-        Return whether they were not. Raises Refused, NoSpace and OSError. The digest is stored
+        Return whether they were not. Raises DocumentRefused, NoSpace, OSError. The digest is stored
         before: after a crash in between the file is known as ours.
         """
         self._check_inside(output)

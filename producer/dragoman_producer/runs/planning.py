@@ -91,7 +91,7 @@ class RunPlanner:
             return self._write(target, ([item] for item in self._missing(target)))
 
     def jobs(self, target: Target) -> Iterator[PlannedJob]:
-        """Yield the open jobs of a target in their order, oldest document first."""
+        """Yield the open jobs of a target in their order, wave by wave."""
         totals: dict[str, int] = {}
         for job_id, document, number, segments in self._stored.open(target.number):
             if document not in totals:

@@ -9,7 +9,7 @@ from typing import TypeVar
 import tenacity
 
 from dragoman_worker.backoff import backoff
-from dragoman_worker.errors import Disposition, JobError
+from dragoman_worker.errors import JobError, TransientEngineError
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ class RetryPolicy:
     async def after(self, error: JobError, attempt: Callable[[], Awaitable[T]]) -> T:
         """Repeat an attempt that failed with `error`, until one succeeds or no more are allowed.
 
-        Raises the last JobError; one whose disposition is not `retry` at once. The caller makes the
+        Raises the last JobError; one that is no TransientEngineError at once. The caller makes the
         first attempt, without the cost of tenacity: nearly every generation needs no other.
         """
         failed: list[JobError] = [error]
@@ -38,11 +38,7 @@ class RetryPolicy:
         retrying = tenacity.AsyncRetrying(
             stop=tenacity.stop_after_attempt(self.attempts),
             wait=backoff(self.initial_s, self.max_s),
-            retry=tenacity.retry_if_exception(_worth_retrying),
+            retry=tenacity.retry_if_exception_type(TransientEngineError),
             reraise=True,
         )
         return await retrying(counted)
-
-
-def _worth_retrying(error: BaseException) -> bool:
-    return isinstance(error, JobError) and error.disposition is Disposition.RETRY
