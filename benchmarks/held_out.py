@@ -64,7 +64,7 @@ async def through_the_pipeline(given: argparse.Namespace, gpu: GpuBusy) -> tuple
         with worker(given, kafka, redis, given.out) as pid:
             before = await work_begins(pids, pid, given.out)
             printed = await asyncio.to_thread(
-                command, "result", *ids, "--wait", "900", "--json", *at
+                command, "result", *ids, "--wait", "--timeout", "900", "--json", *at
             )
             after = cpu_seconds(pids, pid)
     results = [json.loads(line) for line in printed.splitlines()]

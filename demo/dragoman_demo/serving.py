@@ -36,7 +36,7 @@ def commands_to_try(services: Services) -> str:
             f"  export DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS={services.bootstrap}",
             f"  export DRAGOMAN_REDIS__URL={services.redis_url}",
             f'  {dragoman} submit --from en --to de --id hello "Good morning!"',
-            f"  {dragoman} result hello --wait 30",
+            f"  {dragoman} result hello --wait --timeout 30",
             f"  {dragoman} status hello --json",
             f"  {dragoman} audit",
             f"  {worker} why --url {services.worker.url}",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from dragoman_connections.settings import DragomanSettings, SettingsError, load_settings
 from dragoman_producer.errors import BrokerRefused, BrokerUnreachable, ClientClosed, JobTooLarge
@@ -26,6 +27,13 @@ from dragoman_schemas.results import JobStatus, TranslationResult
 from dragoman_schemas.wire import encode_job, open_record
 
 IN_FLIGHT: Final = 1000
+
+
+class _How(NamedTuple):
+    """What to do with an id that has a key already."""
+
+    resubmit: bool
+    skip_completed: bool = False
 
 
 class TranslationClient:
@@ -91,6 +99,7 @@ class TranslationClient:
         resubmit: bool = False,
         traceparent: str | None = None,
         reopened: set[str] | None = None,
+        skip_completed: bool = False,
     ) -> JobHandle:
         """Publish one job and return once Kafka has acknowledged it.
 
@@ -98,33 +107,33 @@ class TranslationClient:
         cancelled or expired job again. ``traceparent`` (W3C) becomes a header of the record;
         without it and with ``tracing.enabled`` the submission is a span. An earlier cancellation
         of the job's document is removed, unless ``reopened`` has the document; it is added there.
+        ``skip_completed`` publishes nothing for a job that is completed, also with ``resubmit``.
 
         Raises SubmitFailed if this job cannot be submitted (JobTooLarge, IdTaken, BrokenKey,
         Unreadable, AlreadyCompleted, ReplaysUsedUp), Unreachable, BrokerRefused and StoreRefused.
         After Unreachable the job may have arrived nevertheless; submit it again.
         """
         reopening = self._reopening(reopened)
-        return await self._submit(job, reopening, resubmit=resubmit, traceparent=traceparent)
+        how = _How(resubmit, skip_completed)
+        return await self._submit(job, reopening, how, traceparent)
 
     async def _submit(
         self,
         job: TranslationJob,
         reopening: Reopening,
-        *,
-        resubmit: bool,
+        how: _How,
         traceparent: str | None = None,
     ) -> JobHandle:
         if self._tracer is None or traceparent is not None:
-            return await self._send(job, reopening, resubmit=resubmit, traceparent=traceparent)
+            return await self._send(job, reopening, how, traceparent)
         with self._tracer.submission(job) as own:
-            return await self._send(job, reopening, resubmit=resubmit, traceparent=own)
+            return await self._send(job, reopening, how, own)
 
     async def _send(
         self,
         job: TranslationJob,
         reopening: Reopening,
-        *,
-        resubmit: bool,
+        how: _How,
         traceparent: str | None,
     ) -> JobHandle:
         """Publish one job, whose document is reopened before."""
@@ -136,7 +145,9 @@ class TranslationClient:
         created = await self._store.stub(job.job_id)
         if not created:
             state = await self._store.state(job.job_id)
-            expected = resubmitted(expected, state, resubmit=resubmit)
+            if how.skip_completed and expected.status_in(state) is JobStatus.COMPLETED:
+                return JobHandle(replace(expected, already=JobStatus.COMPLETED), self)
+            expected = resubmitted(expected, state, resubmit=how.resubmit)
         if len(value) > names.MAX_RECORD_BYTES:
             raise await self._too_large(job, value, names.MAX_RECORD_BYTES, created=created)
         headers = _headers(expected.replay, traceparent)
@@ -167,7 +178,7 @@ class TranslationClient:
         reopening = self._reopening(reopened)
 
         def submit(job: TranslationJob, *, resubmit: bool) -> Awaitable[JobHandle]:
-            return self._submit(job, reopening, resubmit=resubmit)
+            return self._submit(job, reopening, _How(resubmit))
 
         async for handle in submit_each(submit, jobs, resubmit=resubmit, in_flight=in_flight):
             yield handle

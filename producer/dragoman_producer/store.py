@@ -141,6 +141,11 @@ class JobStore:
             for job_id, (reply,) in zip(job_ids, replies, strict=True)
         ]
 
+    async def ended_bits(self, document_id: str) -> dict[bytes, bytes]:
+        """Return the bits of a document's terminal jobs, by field."""
+        found = await self._link.ask("HGETALL", self._keys.document_ended(document_id))
+        return found if isinstance(found, dict) else dict(zip(found[::2], found[1::2], strict=True))
+
     async def newest_event(self) -> str:
         """Return the id of the newest event, or an id before all events."""
         entries = await self._link.ask("XREVRANGE", self._keys.events, "+", "-", "COUNT", 1)

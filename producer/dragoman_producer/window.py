@@ -1,9 +1,17 @@
-"""Concurrent work on a long or endless source, with results in the order of the source."""
+"""Concurrent work on a long or endless source, with results in order or as they end."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Sequence,
+)
 from typing import Any, TypeVar
 
 In = TypeVar("In")
@@ -15,7 +23,7 @@ async def in_order(
     work: Callable[[In], Awaitable[Out]],
     *,
     in_flight: int,
-) -> AsyncIterator[Out]:
+) -> AsyncGenerator[Out]:
     """Run ``work`` on every item, with at most ``in_flight`` items drawn and not yet yielded.
 
     An error of the source or of the work is raised in its place in the order, and cancels the
@@ -44,6 +52,47 @@ async def in_order(
     finally:
         await _cancel([feeding])
         await _cancel([task for task in _drained(begun) if task is not None])
+
+
+async def as_ended(
+    source: Iterable[In] | AsyncIterable[In],
+    work: Callable[[In], Awaitable[Out]],
+    *,
+    in_flight: int,
+) -> AsyncGenerator[Out]:
+    """Do the same as `in_order`, with results in the order in which the work ends.
+
+    An error of the source is raised at once, and cancels the work.
+    """
+    slots = asyncio.Semaphore(in_flight)
+    running: set[asyncio.Task[Out]] = set()
+    ended: asyncio.Queue[asyncio.Task[Out] | None] = asyncio.Queue()
+
+    async def one(item: In) -> Out:
+        return await work(item)
+
+    async def feed() -> None:
+        try:
+            async for item in _each(source):
+                await slots.acquire()
+                task = asyncio.create_task(one(item), name="dragoman-await")
+                running.add(task)
+                task.add_done_callback(ended.put_nowait)
+        finally:
+            ended.put_nowait(None)
+
+    feeding = asyncio.create_task(feed(), name="dragoman-feed")
+    try:
+        while running or not feeding.done():
+            if (task := await ended.get()) is None:
+                await feeding
+                continue
+            running.discard(task)
+            yield await task
+            slots.release()
+    finally:
+        await _cancel([feeding])
+        await _cancel([*running])
 
 
 async def _each(source: Iterable[In] | AsyncIterable[In]) -> AsyncIterator[In]:

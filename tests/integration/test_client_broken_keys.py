@@ -219,7 +219,7 @@ def test_awaited_jobs_are_printed_beside_a_broken_key(
     lines = installation.folder / "jobs.jsonl"
     lines.write_text("".join(json.dumps(a_job(name)) + "\n" for name in ("another-type", "waits")))
     done = installation("submit", str(lines), "--wait")
-    assert (done.returncode, done.stdout) == (3, "[de] Hello.\n")
+    assert (done.returncode, done.stdout) == (3, "waits\t[de] Hello.\n")
     assert "job another-type: the Redis key" in done.stderr
 
 

@@ -200,7 +200,7 @@ def test_a_job_cancelled_before_is_reported_and_not_changed(dragoman: Shell) -> 
     assert (again.objects, again.err) == ([{"job_id": "over", "status": "queued"}], "")
 
 
-def test_submit_and_wait_prints_the_translations_in_order(
+def test_submit_and_wait_prints_ids_and_translations_as_they_end(
     dragoman: Shell, worker: PlayedWorker, tmp_path: Path
 ) -> None:
     path = tmp_path / "jobs.jsonl"
@@ -210,9 +210,11 @@ def test_submit_and_wait_prints_the_translations_in_order(
         published = dragoman.records(5)
         for number, record in reversed(list(enumerate(published))):
             envelope = open_record(record.value)
-            worker.finish(envelope.job_id, envelope.fingerprint, f"Ü{number}.")
+            worker.finish(envelope.job_id, envelope.fingerprint, f"Ü\n{number}.")
         assert child.wait(timeout_s=20) == 0
-        assert child.output.splitlines() == [f"Ü{n}." for n in range(5)]
+        assert set(child.output.splitlines()) == {f"w-{n}\tÜ\\n{n}." for n in range(5)}
+        assert "5 jobs published" in child.errors
+        assert "5 translated" in child.errors
 
 
 def test_interrupting_a_submission_exits_with_130_and_prints_the_count(
@@ -253,7 +255,13 @@ def test_interrupting_a_submission_exits_with_130_and_prints_the_count(
         (["submit", "--to", "de", "--redis", "http://x", "x"], "redis.url: give redis://"),
         (["submit", "--to", "de", "--config", "none.toml", "x"], "--config none.toml"),
         (["result"], "ID..."),
-        (["result", "a", "--wait", "-1"], "--wait"),
+        (["result", "a", "--wait", "--timeout", "-1"], "--timeout"),
+        (["status", "a", "--timeout", "1"], "--timeout is for --wait"),
+        (["submit", "--to", "de", "--timeout", "1", "x"], "--timeout is for --wait"),
+        (["submit", "--to", "de", "products.csv"], "looks like a file name"),
+        (["submit", "--to", "de,xx-nonsense", "Hello."], "--to: 'xx-nonsense' is not a language"),
+        (["submit", "--to", "de", "--ttl", "5", "Hello."], "--ttl: is 5, must be at least 60"),
+        (["submit", "--to", "de", "--deadline", "soon", "Hello."], "--deadline: must be an RFC"),
         (["cancel"], "either ID... or --document"),
         (["topics", "create", "--partitions", "0"], "--partitions"),
     ],
@@ -320,7 +328,7 @@ def test_a_failed_job_exits_with_1_and_the_reason(dragoman: Shell, worker: Playe
 def test_result_waits_at_most_the_given_time(dragoman: Shell, worker: PlayedWorker) -> None:
     worker.claim("r-6", "f" * 64)
     began = time.monotonic()
-    ended = dragoman("result", "--wait", "1", "r-6")
+    ended = dragoman("result", "--wait", "--timeout", "1", "r-6")
     assert time.monotonic() - began >= 1
     assert ended.status == 3
     assert "running" in ended.err
@@ -330,7 +338,8 @@ def test_status_prints_each_id_in_order(dragoman: Shell, worker: PlayedWorker) -
     dragoman("submit", "--to", "de", "--id", "s-1", "Hello.")
     worker.claim("s-2", "f" * 64)
     ended = dragoman("status", "s-2", "none", "s-1")
-    assert (ended.status, ended.lines) == (0, ["s-2\trunning", "none\tunknown", "s-1\tqueued"])
+    assert (ended.status, ended.lines) == (3, ["s-2\trunning", "none\tunknown", "s-1\tqueued"])
+    assert dragoman("status", "s-2", "s-1").status == 0
     assert dragoman("status", "--json", "none").objects == [{"job_id": "none", "status": "unknown"}]
 
 
@@ -420,7 +429,7 @@ def test_a_missing_redis_exits_with_1_in_time_and_one_line() -> None:
     (port,) = free_ports(1)
     shell = Shell("127.0.0.1:1", f"redis://user:secret@127.0.0.1:{port}/0", "jobs", "dead-letters")
     shell.env["DRAGOMAN_CONNECT_TIMEOUT_S"] = "1"
-    ended = shell("result", "--wait", "60", "a1")
+    ended = shell("result", "--wait", "--timeout", "60", "a1")
     assert (ended.status, ended.out) == (1, "")
     assert len(ended.err.splitlines()) == 1
     assert f"Redis at 127.0.0.1:{port} could not be reached within 1 s" in ended.err

@@ -134,7 +134,7 @@ def test_every_operation_works_on_the_embedded_broker_until_ctrl_c(
     # Another payload under the same id is a conflict, which becomes a dead letter.
     jobs = [a_job("one", text) for text in ("Hello.", "Goodbye.")]
     publish(addresses["bootstrap_servers"], "dragoman.jobs", jobs)
-    assert dragoman("result", "one", "--wait", "30")[1] == "[de] Hello.\n"
+    assert dragoman("result", "one", "--wait", "--timeout", "30")[1] == "[de] Hello.\n"
     wait_until(
         lambda: dragoman("dead-letters", "list", "--json")[1], timeout_s=30, what="a dead letter"
     )

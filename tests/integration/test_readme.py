@@ -64,7 +64,7 @@ ELSEWHERE: Final = {
 HERE: Final = {
     "dragoman topics create",
     'dragoman submit --from en --to de --id hello "Good morning!"',
-    "dragoman result hello --wait 30",
+    "dragoman result hello --wait --timeout 30",
     "dragoman status hello",
     _PUBLISH,
     "redis-cli HMGET dragoman:job:a1 status result",
@@ -142,10 +142,10 @@ def test_every_command_prints_what_the_readme_shows(shell: ReadmeShell) -> None:
         "dragoman.dead-letters\texists\t12",
     ]
     assert run('dragoman submit --from en --to de --id hello "Good morning!"') == "hello\n"
-    assert run("dragoman result hello --wait 30") == "[de] Good morning!\n"
+    assert run("dragoman result hello --wait --timeout 30") == "[de] Good morning!\n"
     assert run("dragoman status hello") == "hello\tcompleted\n"
     run(_PUBLISH)
-    assert run("dragoman result a1 --wait 30") == "[de] Hello.\n"
+    assert run("dragoman result a1 --wait --timeout 30") == "[de] Hello.\n"
     stored = run("redis-cli HMGET dragoman:job:a1 status result").splitlines()
     assert stored[0] == "completed"
     assert json.loads(stored[1])["translations"][0]["text"] == "[de] Hello."

@@ -18,6 +18,7 @@ from dragoman_connections.terminal import print_to
 from dragoman_connections.usage import UsageError, usage_message
 from dragoman_producer.cli import (
     audit,
+    cancel,
     check_links,
     dead_letters,
     glossary,
@@ -87,7 +88,7 @@ def _commands() -> typer.Typer:
     app.command()(submit.submit)
     app.command()(results.result)
     app.command()(results.status)
-    app.command()(results.cancel)
+    app.command()(cancel.cancel)
     app.command()(audit.audit)
     app.add_typer(_glossary_commands(), name="glossary")
     app.add_typer(_memory_commands(), name="memory")

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from dragoman_producer.operations.bulk import Line
 from dragoman_schemas.jobs import MAX_ITEMS, MAX_TEXT_BYTES, TranslationJob
+from dragoman_schemas.languages import UnknownLanguage, normalise
 from dragoman_schemas.wire import InvalidRecord, UnreadableRecord, decode_job, open_record
 
-_OPTION_OF: Final = {"target_lang": "--to", "source_lang": "--from", "job_id": "--id"}
+_OPTION_OF: Final = {
+    "target_lang": "--to",
+    "source_lang": "--from",
+    "job_id": "--id",
+    "ttl_s": "--ttl",
+    "deadline": "--deadline",
+    "profile": "--profile",
+    "glossary_id": "--glossary",
+}
+
+
+_NO_ID: Final = "-"
+"""Until the id of the content is known."""
+_FILE_NAME: Final = re.compile(r"\S*[^\s.]\.[A-Za-z][A-Za-z0-9]{0,7}|\.{0,2}/\S+")
+"""One word with a suffix, or with a folder in front."""
 
 
 class InvalidInput(ValueError):
@@ -24,23 +41,42 @@ class JobDefaults:
     """Values of the options, for jobs that lack them."""
 
     to: str | None
+    """One language, or several with commas between them."""
     source: str | None = None
     job_id: str | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """Other fields of jobs, by their names."""
 
-    def fill(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return the fields with missing ones filled in; a missing id is generated."""
-        given = {name: value for name, value in fields.items() if value is not None}
-        added = {
-            "job_id": uuid.uuid4().hex if self.job_id is None else self.job_id,
-            "target_lang": self.to,
-            "source_lang": self.source,
-        }
-        return {name: value for name, value in added.items() if value is not None} | given
+    @property
+    def languages(self) -> list[str]:
+        """The languages of `to`, each once, as ids name them. Raises InvalidInput."""
+        if self.to is None or "," not in self.to:
+            return [] if self.to is None else [self.to]
+        try:
+            found = [normalise(each.strip()) for each in self.to.split(",")]
+        except UnknownLanguage as error:
+            raise InvalidInput(f"--to: {error}") from None
+        return list(dict.fromkeys(found))
+
+    def filled(self, fields: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield the fields with missing ones filled in, once for each language.
+
+        With several languages an id gets the language behind it.
+        """
+        added = {"job_id": self.job_id, "source_lang": self.source, **self.more}
+        given = {name: value for name, value in (added | fields).items() if value is not None}
+        targets = [] if "target_lang" in given else self.languages
+        for tag in targets:
+            own = f"{given['job_id']}.{tag}" if len(targets) > 1 and "job_id" in given else None
+            yield {**given, "target_lang": tag, **({} if own is None else {"job_id": own})}
+        if not targets:
+            yield given
 
 
-def job_of_text(text: str, wanted: JobDefaults) -> TranslationJob:
-    """Return a job with one item. Raises InvalidInput."""
-    return _by_options(wanted.fill({"text": text}))
+def jobs_of_text(text: str, wanted: JobDefaults) -> list[TranslationJob]:
+    """Return a job with one item for each language. Raises InvalidInput."""
+    fields = {"job_id": _id_of(wanted), "text": text}
+    return [_by_options(each) for each in wanted.filled(fields)]
 
 
 def jobs_of_lines(
@@ -48,43 +84,60 @@ def jobs_of_lines(
 ) -> list[TranslationJob]:
     """Return jobs with one item per line, each with as many lines as fit.
 
-    ``refuse`` is called with every line that is too long. Several jobs form a document: their ids
-    are ``<id>.<index>``. Raises InvalidInput.
+    ``refuse`` is called with every line that is too long. Several jobs of a language form a
+    document: their ids are ``<id>.<index>``. Raises InvalidInput.
     """
     batches = list(_batches(lines, refuse))
-    document_id = uuid.uuid4().hex if wanted.job_id is None else wanted.job_id
-    if len(batches) == 1:
-        return [_by_options(wanted.fill({"job_id": document_id, "text": batches[0]}))]
+    fields = {"job_id": _id_of(wanted)}
     return [
-        _by_options(
-            wanted.fill(
-                {
-                    "job_id": f"{document_id}.{index}",
-                    "text": batch,
-                    "document": {
-                        "document_id": document_id,
-                        "index": index,
-                        "total": len(batches),
-                    },
-                }
-            )
-        )
-        for index, batch in enumerate(batches)
+        _by_options({**each, **part})
+        for each in wanted.filled(fields)
+        for part in _parts(each["job_id"], batches)
     ]
+
+
+def _id_of(wanted: JobDefaults) -> str:
+    return uuid.uuid4().hex if wanted.job_id is None else wanted.job_id
+
+
+def _parts(job_id: str, batches: list[list[str]]) -> Iterator[dict[str, Any]]:
+    """Yield the fields of jobs that differ from batch to batch."""
+    if len(batches) == 1:
+        yield {"text": batches[0]}
+        return
+    for index, batch in enumerate(batches):
+        document = {"document_id": job_id, "index": index, "total": len(batches)}
+        yield {"job_id": f"{job_id}.{index}", "text": batch, "document": document}
 
 
 def jobs_of_file(
     path: Path, wanted: JobDefaults, refuse: Callable[[int, str], None]
-) -> Iterator[TranslationJob]:
+) -> Iterator[Line]:
     """Yield the jobs of a JSONL file, line by line; call ``refuse`` with each invalid line."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
             try:
-                yield _job(wanted.fill(_object(line)))
+                yield from _lines(_object(line), wanted)
             except (InvalidRecord, UnreadableRecord, InvalidInput) as error:
                 refuse(number, str(error))
+
+
+def _lines(fields: dict[str, Any], wanted: JobDefaults) -> list[Line]:
+    given = {name: value for name, value in fields.items() if value is not None}
+    has_id = "job_id" in given
+    return [Line(_job({"job_id": _NO_ID, **each}), has_id) for each in wanted.filled(given)]
+
+
+def looks_like_a_file(text: str) -> bool:
+    """Return whether an argument is rather the name of a file than a text."""
+    if _FILE_NAME.fullmatch(text):
+        return True
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # too long for a name, or a NUL in it
+        return False
 
 
 def count_lines(path: Path) -> int:

@@ -34,6 +34,11 @@ Redis = Annotated[
         "--redis", metavar="URL", help="Redis address; overrides redis.url.", rich_help_panel=_GROUP
     ),
 ]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait for results, and print them.")]
+Timeout = Annotated[
+    float | None,
+    typer.Option("--timeout", metavar="SECONDS", min=0, help="With --wait: wait no longer."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 
 
@@ -44,6 +49,7 @@ class ConnectionOptions:
     config: Path | None
     kafka: str | None
     redis: str | None
+    topic: str | None = None
 
     def settings(self) -> DragomanSettings:
         """Load the settings. Raises SettingsError."""
@@ -54,7 +60,11 @@ class ConnectionOptions:
 
         for name, text in (("--kafka", self.kafka), ("--redis", self.redis)):
             check_utf8("dragoman", name, text or "")
-        options = {"kafka.bootstrap_servers": self.kafka, "redis.url": self.redis}
+        options = {
+            "kafka.bootstrap_servers": self.kafka,
+            "kafka.topics": self.topic,
+            "redis.url": self.redis,
+        }
         return load_settings(DragomanSettings, self.config, options)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dragoman_producer.cli import options
-from dragoman_producer.cli.options import ConnectionOptions
+from dragoman_producer.cli.options import ConnectionOptions, Timeout, Wait
 from dragoman_producer.cli.terminal import (
     FAILURE,
     PARTIAL,
@@ -21,47 +19,29 @@ from dragoman_producer.cli.terminal import (
     print_json,
     print_line,
     print_note,
-    progress,
     reported_interrupt,
     run,
 )
 
 if TYPE_CHECKING:
-    from dragoman_connections.settings import DragomanSettings
     from dragoman_producer.cli.inputs import JobDefaults
+    from dragoman_producer.cli.submit_file import Submission
     from dragoman_producer.handle import JobHandle
     from dragoman_schemas.jobs import TranslationJob
 
 
 @dataclass(slots=True)
-class _Source:
-    """Jobs to publish, their origin, and the number of invalid ones."""
+class _Texts:
+    """Jobs of a text or of the lines of stdin."""
 
     name: str
-    jobs: Iterable[TranslationJob] = ()
-    total: int | None = None
+    jobs: list[TranslationJob] = field(default_factory=list)
     refused: int = 0
+    published: int = 0
 
     def refuse(self, line: int, why: str) -> None:
         self.refused += 1
         print_note(f"{self.name}:{line}: {why}")
-
-
-@dataclass(slots=True)
-class _Submission:
-    """Options of a submission, and its progress."""
-
-    source: _Source
-    resubmit: bool
-    wait: bool
-    as_json: bool
-    published: int = 0
-    ended: list[JobHandle] = field(default_factory=list)
-    """Jobs that were already failed, cancelled or expired, and are not run again."""
-    handles: list[JobHandle] = field(default_factory=list)
-
-    def report(self) -> str:
-        return f"; published so far: {self.published:,} (submitting them again is safe)"
 
 
 def submit(
@@ -70,7 +50,9 @@ def submit(
         typer.Argument(metavar="TEXT|FILE.jsonl|-", help="A text, a file of jobs, or - for stdin."),
     ],
     *,
-    to: Annotated[str | None, typer.Option("--to", metavar="LANG", help="Target language.")] = None,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="LANG,...", help="Target languages.")
+    ] = None,
     source: Annotated[
         str | None,
         typer.Option("--from", metavar="LANG", help="Source language; default: detected."),
@@ -84,9 +66,31 @@ def submit(
     lines: Annotated[
         bool, typer.Option("--lines", help="Treat every line as a separate text.")
     ] = False,
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Wait, and print translations instead of ids.")
+    text: Annotated[
+        bool, typer.Option("--text", help="TEXT is a text, though it looks like a file name.")
     ] = False,
+    wait: Wait = False,
+    timeout_s: Timeout = None,
+    ttl_s: Annotated[
+        int | None,
+        typer.Option("--ttl", metavar="SECONDS", help="How long results are kept; default: a day."),
+    ] = None,
+    deadline: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Jobs that have not ended by TIME (RFC 3339) expire."),
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Prompt profile; default: the worker's.")
+    ] = None,
+    glossary: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Stored glossary to use.")
+    ] = None,
+    topic: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Topic to publish to; default: the first of the settings."
+        ),
+    ] = None,
     as_json: options.AsJson = False,
     config: options.Config = None,
     kafka: options.Kafka = None,
@@ -94,54 +98,78 @@ def submit(
 ) -> None:
     """Publish jobs for translation and print their ids.
 
-    Every line of FILE.jsonl is a job; --to and --from apply to jobs without a language.
+    Every line of FILE.jsonl is a job; the options fill in what a line lacks. Submit a file again to
+    resume: equal jobs are one job. With --wait, results are printed as they end.
     """
     from dragoman_producer.cli.inputs import InvalidInput, JobDefaults  # keeps --help fast
 
-    wanted = JobDefaults(to, source, job_id)
-    texts = {"TEXT": what, "--to": to, "--from": source, "--id": job_id}
-    for name, text in texts.items():
-        if text is not None and not (name == "TEXT" and text.endswith(".jsonl")):
-            options.check_utf8("dragoman submit", name, text)
+    more = {"ttl_s": ttl_s, "deadline": deadline, "profile": profile, "glossary_id": glossary}
+    given = {"--to": to, "--from": source, "--id": job_id, "--profile": profile,
+             "--glossary": glossary, "--deadline": deadline, "--topic": topic}  # fmt: skip
+    is_file = what.endswith(".jsonl") and not text
+    for name, value in {**given, **({} if is_file else {"TEXT": what})}.items():
+        options.check_utf8("dragoman submit", name, value or "")
+    if timeout_s is not None and not wait:
+        print_note("dragoman submit: --timeout is for --wait; give both")
+        raise typer.Exit(USAGE_ERROR)
+    connection = ConnectionOptions(config, kafka, redis, topic)
+    how = _How(resubmit, wait, timeout_s, as_json, with_ids="," in (to or ""))
+    wanted = JobDefaults(to, source, job_id, more)
     try:
         with reported_interrupt():
-            found = _source(what, wanted, lines=lines)
+            chosen = (
+                _file(Path(what), wanted, how, lines=lines)
+                if is_file
+                else _texts(what, wanted, lines=lines, text=text)
+            )
     except InvalidInput as error:
         print_note(f"dragoman submit: {error}")
         raise typer.Exit(USAGE_ERROR) from None
-    submission = _Submission(found, resubmit, wait, as_json)
+    if not isinstance(chosen, _Texts):
+        run(_submit_file(chosen, connection), chosen.told_interrupt)
+    again = " (submitting them again is safe)" if job_id is not None else ""
+    run(
+        _publish(chosen, how, connection),
+        lambda: f"; published so far: {chosen.published:,}{again}",
+    )
 
-    async def work() -> int:
-        return await _publish(submission, ConnectionOptions(config, kafka, redis).settings())
 
-    run(work(), submission.report)
+@dataclass(frozen=True, slots=True)
+class _How:
+    """Options of a submission that are not of its jobs."""
+
+    resubmit: bool
+    wait: bool
+    timeout_s: float | None
+    as_json: bool
+    with_ids: bool
+    """Whether translations are printed behind the ids of their jobs."""
 
 
-def _source(what: str, wanted: JobDefaults, *, lines: bool) -> _Source:
+def _texts(what: str, wanted: JobDefaults, *, lines: bool, text: bool) -> _Texts:
     from dragoman_producer.cli import inputs  # keeps --help fast
 
-    if what.endswith(".jsonl"):
-        return _file(Path(what), wanted, lines=lines)
     if wanted.to is None:
         raise inputs.InvalidInput("--to is missing: give the target language, such as --to de")
-    source = _Source("stdin" if what == "-" else "TEXT")
-    text = _stdin() if what == "-" else what
-    if what != "-" and len(what) < 256 and Path(what).is_file():
+    source = _Texts("stdin" if what == "-" else "TEXT")
+    content = _stdin() if what == "-" else what
+    if what != "-" and not text and inputs.looks_like_a_file(what):
         raise inputs.InvalidInput(
-            f"{what} is a file, not a text: give `- < {what}`, or a .jsonl file"
+            f"{what} looks like a file name: give a .jsonl file of jobs, `- < {what}`, --text if it"
+            " is a text, or `dragoman translate` for documents and tables"
         )
-    if not text:
+    if not content:
         raise inputs.InvalidInput(f"{source.name} is empty: there is nothing to translate")
     if lines:
-        source.jobs = jobs = inputs.jobs_of_lines(text.split("\n"), wanted, source.refuse)
+        source.jobs = inputs.jobs_of_lines(content.split("\n"), wanted, source.refuse)
     else:
-        source.jobs = jobs = [inputs.job_of_text(text, wanted)]
-    source.total = len(jobs)
+        source.jobs = inputs.jobs_of_text(content, wanted)
     return source
 
 
-def _file(path: Path, wanted: JobDefaults, *, lines: bool) -> _Source:
+def _file(path: Path, wanted: JobDefaults, how: _How, *, lines: bool) -> Submission:
     from dragoman_producer.cli import inputs  # keeps --help fast
+    from dragoman_producer.cli.submit_file import Submission
 
     if wanted.job_id is not None:
         raise inputs.InvalidInput(
@@ -150,13 +178,12 @@ def _file(path: Path, wanted: JobDefaults, *, lines: bool) -> _Source:
     if lines:
         raise inputs.InvalidInput("--lines is for text; the lines of a .jsonl file are jobs")
     try:
-        source = _Source(str(path), total=inputs.count_lines(path))
+        total = inputs.count_lines(path)
     except OSError as error:
         raise inputs.InvalidInput(f"{path}: {error.strerror}; give a readable file") from None
-    if wanted.to is not None or wanted.source is not None:
-        inputs.job_of_text("check the languages once, not on every line", _checkable(wanted))
-    source.jobs = inputs.jobs_of_file(path, wanted, source.refuse)
-    return source
+    inputs.jobs_of_text("check the options once, not on every line", _checkable(wanted))
+    total *= max(1, len(wanted.languages))
+    return Submission(path, wanted, total, how.resubmit, how.wait, how.timeout_s, how.as_json)
 
 
 def _checkable(wanted: JobDefaults) -> JobDefaults:
@@ -175,79 +202,63 @@ def _stdin() -> str:
         raise InvalidInput(f"stdin is not UTF-8 (byte {error.start})") from None
 
 
-async def _publish(submission: _Submission, settings: DragomanSettings) -> int:
+async def _submit_file(submission: Submission, connection: ConnectionOptions) -> int:
+    return await submission.work(connection.settings())
+
+
+async def _publish(texts: _Texts, how: _How, connection: ConnectionOptions) -> int:
+    """Publish the jobs of texts; print their ids, or with --wait what became of them."""
     from dragoman_producer.client import TranslationClient  # keeps --help fast
     from dragoman_producer.errors import SomeNotSubmitted
 
-    source = submission.source
-    async with TranslationClient(settings=settings) as client:
+    handles: list[JobHandle] = []
+    async with TranslationClient(settings=connection.settings()) as client:
         try:
-            with progress("published", source.total) as advance:
-                async for handle in client.submit_many(source.jobs, resubmit=submission.resubmit):
-                    submission.published += 1
-                    advance()
-                    _published(submission, handle)
+            async for handle in client.submit_many(texts.jobs, resubmit=how.resubmit):
+                texts.published += 1
+                handles.append(handle)
+                if not how.wait:
+                    _print_id(handle, as_json=how.as_json)
         except SomeNotSubmitted as some:
             for refusal in some.refused:
                 print_note(f"dragoman submit: {refusal}")
-            source.refused += len(some.refused)
-        _report_ended(submission)
-        status = _status(submission)
-        if submission.wait and submission.handles:
-            status = max(status, await _await_results(submission))
+            texts.refused += len(some.refused)
+        for handle in handles:
+            if handle.already in {"failed", "cancelled", "expired"}:
+                print_note(
+                    f"dragoman submit: job {handle.job_id} ({handle.already}) ended before and will"
+                    " not run again; --resubmit runs it again"
+                )
+        status = _status(texts)
+        if how.wait and handles:
+            status = max(status, await _await_results(handles, how))
     return status
 
 
-def _published(submission: _Submission, handle: JobHandle) -> None:
-    if handle.already in {"failed", "cancelled", "expired"}:
-        submission.ended.append(handle)
-    if submission.wait:
-        submission.handles.append(handle)
-    elif submission.as_json:
+def _print_id(handle: JobHandle, *, as_json: bool) -> None:
+    if as_json:
         print_json({"job_id": handle.job_id, "status": str(handle.already or "queued")})
     else:
         print_line(handle.job_id)
 
 
-def _report_ended(submission: _Submission) -> None:
-    if ended := submission.ended:
-        first = f"{ended[0].job_id} ({ended[0].already})"
-        what = f"job {first}" if len(ended) == 1 else f"{len(ended):,} jobs, the first {first},"
-        print_note(
-            f"dragoman submit: {what} ended before and will not run again; --resubmit runs it again"
-        )
-
-
-def _status(submission: _Submission) -> int:
-    if not submission.source.refused:
+def _status(texts: _Texts) -> int:
+    if not texts.refused:
         return SUCCESS
-    return PARTIAL if submission.published else FAILURE
+    return PARTIAL if texts.published else FAILURE
 
 
-async def _await_results(submission: _Submission) -> int:
-    """Print results in the order of the jobs; with JSON, in the order of completion."""
-    from dragoman_producer.cli.results import show, show_error  # keeps --help fast
-    from dragoman_producer.errors import SubmitFailed
-    from dragoman_producer.watch import NO_RESULT, QUIET_S
+async def _await_results(handles: list[JobHandle], how: _How) -> int:
+    """Print the results of a few jobs; with --json as they end, otherwise in their order."""
+    from dragoman_producer.cli.showing import report  # keeps --help fast
+    from dragoman_producer.cli.waiting import Waits
+    from dragoman_producer.window import as_ended, in_order
 
-    loop = asyncio.get_running_loop()
-    note = loop.call_later(QUIET_S, print_note, f"dragoman submit: {NO_RESULT}")
-    waits = [asyncio.ensure_future(handle.result()) for handle in submission.handles]
-    ordered = asyncio.as_completed(waits) if submission.as_json else waits
+    waits = Waits("dragoman submit", how.timeout_s)
     status = SUCCESS
-    try:
-        with progress("translated", len(waits)) as advance:
-            for waiting in ordered:
-                try:
-                    shown = show(await waiting, as_json=submission.as_json)
-                except SubmitFailed as error:
-                    shown = show_error(error.job_id, error, as_json=submission.as_json)
-                note.cancel()
-                status = max(status, shown)
-                advance()
-    finally:
-        note.cancel()
-        for unfinished in waits:
-            unfinished.cancel()
-        await asyncio.gather(*waits, return_exceptions=True)
+    ordered = as_ended if how.as_json else in_order
+    with waits.quiet():
+        async for job_id, found in ordered(handles, waits.result, in_flight=len(handles)):
+            shown = report(job_id, found, as_json=how.as_json, with_id=how.with_ids)
+            status = max(status, shown)
     return status

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +23,9 @@ FAILURE: Final = 1
 USAGE_ERROR: Final = 2
 PARTIAL: Final = 3
 INTERRUPTED: Final = 130
+LINE_EVERY_S: Final = 10.0
+"""Between lines of progress where stderr is no terminal."""
+_COUNTED_BETWEEN: Final = 16
 _JOINERS: Final = "\u200c\u200d"
 
 
@@ -140,14 +144,55 @@ def flushed() -> bool:
 
 @contextmanager
 def progress(title: str, total: int | None) -> Iterator[Callable[[], None]]:
-    """Show a bar with rate and remaining time if stderr is a terminal; call it once per job."""
-    if not sys.stderr.isatty() or total == 1:
+    """Show a bar with rate and remaining time, or lines where stderr is no terminal.
+
+    Call the function once per job.
+    """
+    if total == 1:
         yield lambda: None
+        return
+    if not sys.stderr.isatty():
+        yield ProgressLines(title, total).advance
         return
     bar = bar_of("jobs")
     task = bar.add_task(title, total=total)
     with bar:
         yield lambda: bar.advance(task)
+
+
+class ProgressLines:
+    """Lines of progress for a file or a log, at most one every LINE_EVERY_S."""
+
+    def __init__(self, title: str, total: int | None) -> None:
+        self._title = title
+        self._total = total
+        self._done = 0
+        self._began = self._shown_at = time.monotonic()
+
+    def advance(self) -> None:
+        """Count a job; print a line if it is time for one."""
+        self._done += 1
+        if self._done % _COUNTED_BETWEEN:
+            return
+        now = time.monotonic()
+        if now - self._shown_at >= LINE_EVERY_S:
+            self._shown_at = now
+            print_note(self.line(now - self._began))
+
+    def line(self, seconds: float) -> str:
+        """Return the line: how many, the rate, and the remaining time."""
+        rate = self._done / seconds if seconds > 0 else 0.0
+        if self._total is None or not rate:
+            return f"{self._title} {self._done:,} jobs, {rate:,.0f}/s"
+        left = duration(max(0, self._total - self._done) / rate)
+        return f"{self._title} {self._done:,} of {self._total:,} jobs, {rate:,.0f}/s, {left} left"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as 1:02:03 or 2:03."""
+    whole = int(max(0.0, seconds))
+    hours, minutes = divmod(whole // 60, 60)
+    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
 
 
 def bar_of(what: str) -> Progress:

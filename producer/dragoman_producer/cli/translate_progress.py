@@ -10,7 +10,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from dragoman_connections.terminal import counted
-from dragoman_producer.cli.terminal import PARTIAL, plain, print_json, print_line, print_note
+from dragoman_producer.cli.terminal import (
+    LINE_EVERY_S,
+    PARTIAL,
+    duration,
+    plain,
+    print_json,
+    print_line,
+    print_note,
+)
 from dragoman_producer.runs.events import (
     DocumentEnded,
     Event,
@@ -26,8 +34,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.live import Live
 
-_LINE_EVERY_S: Final = 10.0
-"""Between two lines of progress if stderr is not a terminal."""
 _RATE_OVER_S: Final = 2.0
 _LINES: Final = {
     "stopped": "stopped: {}; run the same command again to go on",
@@ -217,7 +223,7 @@ class Display:
                 self._shown_at = now
                 text = Text(self.line(now), no_wrap=True, overflow="ellipsis")
                 self._live.update(text, refresh=True)
-        elif now - self._shown_at >= _LINE_EVERY_S:
+        elif now - self._shown_at >= LINE_EVERY_S:
             self._shown_at = now
             print_note(self.line(now))
 
@@ -231,7 +237,7 @@ class Display:
         seconds = now - self.began
         if done and seconds >= _RATE_OVER_S:
             rate = done / seconds
-            parts.append(f"{_duration((missing - done) / rate)} left, {rate:,.0f}/s")
+            parts.append(f"{duration((missing - done) / rate)} left, {rate:,.0f}/s")
         parts.append(f"{counts['ended']:,}/{self._planned.documents:,} documents")
         parts.append(f"{counts['tokens']:,} tokens")
         return ", ".join(parts)
@@ -246,7 +252,7 @@ def _budget(costs: Mapping[str, Any]) -> str:
     if costs["seconds"] is None:
         return f"{tokens}; time: unknown until a run has ended or --rate is given"
     most = "at most " if costs["seconds_at_most"] else ""
-    time = f"time: {most}{_duration(costs['seconds'])} (by {costs['seconds_by']})"
+    time = f"time: {most}{duration(costs['seconds'])} (by {costs['seconds_by']})"
     hours = f"{costs['gpu_hours']:,.2f} GPU-hours with {counted(costs['gpus'], 'GPU')}"
     price = "" if costs["price"] is None else f", price {costs['price']:,.2f}"
     return f"{tokens}; {time}, {hours}{price}"
@@ -266,9 +272,3 @@ def _told(event: DocumentEnded) -> str | None:
         return None
     what = "kept the output of an earlier run" if event.reason == "poorer" else "not written"
     return f"{what}: {event.detail} ({event.reason})"
-
-
-def _duration(seconds: float) -> str:
-    whole = int(max(0.0, seconds))
-    hours, minutes = divmod(whole // 60, 60)
-    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from dragoman_connections.consoles import SafeConsole
 from dragoman_connections.terminal import escaped, json_line, print_to
-from dragoman_producer.cli import results
+from dragoman_producer.cli import showing
 from dragoman_producer.cli.commands import dragoman
 from dragoman_producer.errors import Unreadable
 from dragoman_schemas.results import ErrorInfo, ItemResult, TranslationResult
@@ -116,8 +116,8 @@ def test_a_shown_result_does_not_control_the_terminal(
     status: str, as_json: bool, check: bool
 ) -> None:
     with terminals() as (out, err):
-        results.show(RESULTS[status], as_json=as_json, check=check)
-        results.show_error("a", Unreadable("a", HOSTILE), as_json=as_json)
+        showing.show(RESULTS[status], as_json=as_json, check=check)
+        showing.show_error("a", Unreadable("a", HOSTILE), as_json=as_json)
     assert (out.controls, err.controls) == (set(), set())
     assert err.getvalue()
 

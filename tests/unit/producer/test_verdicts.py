@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from dragoman_producer.cli.results import show
+from dragoman_producer.cli.showing import show
 from dragoman_producer.cli.verdicts import Totals, check_status, verdict_lines, warning_lines
 from dragoman_schemas.results import ItemError, ItemResult, TerminalStatus, TranslationResult
 
