@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -125,13 +126,15 @@ def submit(
     except InvalidInput as error:
         print_note(f"dragoman submit: {error}")
         raise typer.Exit(USAGE_ERROR) from None
-    if not isinstance(chosen, _Texts):
+    if isinstance(chosen, _Texts):
+        run(_publish(chosen, how, connection), partial(_told_interrupt, chosen, job_id))
+    else:
         run(_submit_file(chosen, connection), chosen.told_interrupt)
+
+
+def _told_interrupt(texts: _Texts, job_id: str | None) -> str:
     again = " (submitting them again is safe)" if job_id is not None else ""
-    run(
-        _publish(chosen, how, connection),
-        lambda: f"; published so far: {chosen.published:,}{again}",
-    )
+    return f"; published so far: {texts.published:,}{again}"
 
 
 @dataclass(frozen=True, slots=True)

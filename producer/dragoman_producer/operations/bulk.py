@@ -84,6 +84,7 @@ class BulkSubmission:
         self._resubmit = resubmit
         self._seen = SeenLines()
         self._reopened: set[str] = set()
+        self._begun: dict[str, asyncio.Event] = {}
         self._glossaries: dict[str, asyncio.Future[str | None]] = {}
         self.published = self.equal = self.completed = 0
         self.ended = Causes()
@@ -121,12 +122,24 @@ class BulkSubmission:
     async def _submit(self, line: Line) -> Submitted:
         job = line.job if line.has_id else await self._identified(line.job)
         is_new = self._seen.add(encode_job(job) if line.has_id else job.job_id.encode())
-        if not is_new and await self._client.state(job.job_id) is not None:
+        if not is_new and await self._has_key(job.job_id):
             return Submitted(self._client.job(job.job_id), is_equal=True)
-        handle = await self._client.submit(
-            job, resubmit=self._resubmit, reopened=self._reopened, skip_completed=True
-        )
-        return Submitted(handle)
+        begun = self._begun[job.job_id] = asyncio.Event()
+        try:
+            return Submitted(
+                await self._client.submit(
+                    job, resubmit=self._resubmit, reopened=self._reopened, skip_completed=True
+                )
+            )
+        finally:
+            begun.set()
+            self._begun.pop(job.job_id, None)
+
+    async def _has_key(self, job_id: str) -> bool:
+        """Return whether an earlier line has made a key; its submission may be under way."""
+        if (begun := self._begun.get(job_id)) is not None:
+            await begun.wait()
+        return await self._client.state(job_id) is not None
 
     async def _identified(self, job: TranslationJob) -> TranslationJob:
         """Return the job with the id of its content."""
