@@ -1,6 +1,6 @@
-"""Rows by `dragoman translate`: seconds, memory and rows lost, with real Kafka and Redis.
+"""Rows by `translate`, jobs by `submit` and `result`: seconds, memory and losses, on real services.
 
-python benchmarks/documents/rows.py --rows 500000
+python benchmarks/documents/rows.py --rows 500000 --only parquet,submit
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import argparse
 import csv
 import json
 import random
-import subprocess
 import sys
 import tempfile
 import time
@@ -56,29 +55,50 @@ def write(folder: Path, count: int) -> None:
                 held = []
 
 
-def translated(source: Path, out: Path, option: list[str], kafka: str, redis: str) -> None:
-    """Run the command, and print what it took."""
+def watched(arguments: list[str], output: Path | None, kafka: str, redis: str) -> str:
+    """Run the command; return its seconds, memory of it and of its largest child, and its end."""
     began = time.monotonic()
-    done = psutil.Popen(
-        [
-            sys.executable, "-m", "dragoman_producer", "translate", str(source), "--to", "de",
-            "--from", "en", "--out", str(out), *option, "--kafka", kafka, "--redis", redis,
-        ],
-        stderr=subprocess.PIPE,
-    )  # fmt: skip
-    parent = child = 0
-    while done.poll() is None:
-        try:
-            parent = max(parent, done.memory_info().rss)
-            child = max([child, *(each.memory_info().rss for each in done.children())])
-        except psutil.Error:
-            pass
-        time.sleep(0.2)
-    took = time.monotonic() - began
-    print(
-        f"{source.suffix}: {took:.1f} s, parent {parent / 2**20:.0f} MB, child"
-        f" {child / 2**20:.0f} MB, exit {done.returncode}, lost {lost(source, out)}", flush=True,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "dragoman_producer", *arguments]
+    with (output or Path("/dev/null")).open("wb") as stdout, tempfile.TemporaryFile() as stderr:
+        done = psutil.Popen(
+            [*command, "--kafka", kafka, "--redis", redis], stdout=stdout, stderr=stderr
+        )
+        parent = child = 0
+        while done.poll() is None:
+            try:
+                parent = max(parent, done.memory_info().rss)
+                child = max([child, *(each.memory_info().rss for each in done.children())])
+            except psutil.Error:
+                pass
+            time.sleep(0.2)
+        took = time.monotonic() - began
+        stderr.seek(0)
+        last = stderr.read().decode().splitlines()[-1:]
+    memory = f"{parent / 2**20:.0f} MB, child {child / 2**20:.0f} MB"
+    return f"{took:.1f} s, {memory}, exit {done.returncode}, {' '.join(last)}"
+
+
+def translated(source: Path, out: Path, option: list[str], kafka: str, redis: str) -> None:
+    """Translate a table, and print what it took."""
+    given = ["translate", str(source), "--to", "de", "--from", "en", "--out", str(out), *option]
+    told = watched(given, None, kafka, redis)
+    print(f"{source.suffix}: {told}, lost {lost(source, out)}", flush=True)
+
+
+def submitted(folder: Path, count: int, kafka: str, redis: str) -> None:
+    """Submit a file of jobs and wait, then export their results; print what it took."""
+    jobs, table, results = (folder / name for name in ("jobs.jsonl", "out.tsv", "results.jsonl"))
+    with jobs.open("w") as lines:
+        lines.writelines(json.dumps({"text": f"Row {number}."}) + "\n" for number in range(count))
+    told = watched(["submit", str(jobs), "--to", "de", "--wait"], table, kafka, redis)
+    with table.open() as lines:
+        found = {line.rstrip("\n").partition("\t")[2] for line in lines}
+    missing = sum(f"[de] Row {number}." not in found for number in range(count))
+    print(f"submit --wait: {told}, lost {missing}", flush=True)
+    told = watched(["result", str(table), "--out", str(results)], None, kafka, redis)
+    with results.open("rb") as lines:
+        missing = count - sum(1 for _ in lines)
+    print(f"result --out: {told}, lost {missing}", flush=True)
 
 
 def lost(source: Path, out: Path) -> int:
@@ -102,14 +122,17 @@ def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=500_000)
-    count = parser.parse_args().rows
+    parser.add_argument("--only", default="parquet,jsonl,csv,submit")
+    given = parser.parse_args()
+    count, only = given.rows, given.only.split(",")
     with (
         tempfile.TemporaryDirectory() as name,
         KafkaBroker() as broker,
         RedisServer(appendonly="yes") as server,
     ):
         folder = Path(name)
-        write(folder, count)
+        if set(only) - {"submit"}:
+            write(folder, count)
         broker.create_topic("dragoman.jobs", 4)
         broker.create_topic("dragoman.dead-letters")
         with WorkerProcess(
@@ -117,15 +140,13 @@ def main() -> None:
             settings={"kafka.dead_letter_topic": "dragoman.dead-letters"},
         ) as worker:  # fmt: skip
             worker.ready(60)
-            for kind, option in (
-                ("parquet", "--column"),
-                ("jsonl", "--field"),
-                ("csv", "--column"),
-            ):
-                translated(
-                    folder / f"rows.{kind}", folder / f"out-{kind}", [option, "description"],
-                    broker.bootstrap, server.url,
-                )  # fmt: skip
+            at = (broker.bootstrap, server.url)
+            for kind in only:
+                if kind == "submit":
+                    submitted(folder, count, *at)
+                    continue
+                option = ["--field" if kind == "jsonl" else "--column", "description"]
+                translated(folder / f"rows.{kind}", folder / f"out-{kind}", option, *at)
 
 
 if __name__ == "__main__":
