@@ -100,17 +100,18 @@ class SourceFile:
         path: Path,
         codec: Codec,
         options: Options,
-        progress: Callable[[], object] = lambda: None,
+        progress: Callable[[int, int, bool], object] = lambda _done, _of, _scans: None,
     ) -> None:
         """Look at the file; `progress` is called for each MiB of a file in parts that is read.
 
-        Raises DocumentError (`too_large`) and OSError.
+        It is given the bytes of that pass so far, those of the file, and whether the pass only
+        looks for what its parts begin with. Raises DocumentError (`too_large`) and OSError.
         """
         self._progress = progress
         self._path = path
         self._codec = codec
         self._options = options
-        size = path.stat().st_size
+        self._size = size = path.stat().st_size
         self._mark, self._encoding = _encoding_of(path)
         self.is_parted = codec.name in PARTED and self._is_large(size)
         """Whether it is UTF-8 or has a byte order mark, and so large that it has several parts."""
@@ -125,9 +126,9 @@ class SourceFile:
             yield SourcePart(self._data)
             return
         heads = Heads(self._codec, self._options, self._mark, self._encoding)
-        head = heads.of_table(self._texts()) if self._codec.name in TABLES else None
+        head = heads.of_table(self._texts(scans=True)) if self._codec.name in TABLES else None
         lines = lines_in(head.own, self._codec.name) if head else 0
-        for number, whole in enumerate(self._texts()):
+        for number, whole in enumerate(self._texts(scans=False)):
             text = whole if number or head is None else whole.removeprefix(head.own)
             data = self._mark + ((head.text if head else "") + text).encode(self._encoding)
             yield SourcePart(data, head, lines, is_first=not number)
@@ -148,25 +149,25 @@ class SourceFile:
             return False
         count = 0
         try:
-            for text in self._decoded():
+            for text in self._decoded(scans=True):
                 count += units(text, self._codec.name)
         except UnicodeDecodeError:
             return False
         return size > PART_BYTES or count > PART_UNITS
 
-    def _decoded(self) -> Iterator[str]:
+    def _decoded(self, *, scans: bool) -> Iterator[str]:
         decoder = codecs.getincrementaldecoder(self._encoding)()
         with self._path.open("rb") as file:
             file.seek(len(self._mark))
             while chunk := file.read(min(READ_BYTES, PART_BYTES)):
-                self._progress()
+                self._progress(file.tell(), self._size, scans)
                 yield decoder.decode(chunk)
         yield decoder.decode(b"", final=True)
 
-    def _texts(self) -> Iterator[str]:
+    def _texts(self, *, scans: bool) -> Iterator[str]:
         """Yield the texts of the parts. Raises DocumentError (`too_large`)."""
         text = ""
-        for more in self._decoded():
+        for more in self._decoded(scans=scans):
             text += more
             while cut := self._cut(text):
                 yield text[:cut]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -28,6 +28,7 @@ from dragoman_producer.runs.events import (
     Planned,
     Progressed,
     Waiting,
+    Working,
 )
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Display:
             ("files", "found", "documents", "ended", "done", "tokens", "interrupted"), 0
         )
         self._skipped: Counter[str] = Counter()
+        self._working: dict[tuple[str, str], Working] = {}
         self._planned: Planned | None = None
         self.totals: dict[str, Any] = {}
 
@@ -109,8 +111,8 @@ class Display:
                 self._extract(event)
             case Planned():
                 self._plan(event)
-            case Progressed():
-                self._counts |= {"done": event.segments, "tokens": event.tokens}
+            case Progressed() | Working():
+                self._progress(event)
             case Noted():
                 self.note(event.what)
             case Waiting():
@@ -123,8 +125,15 @@ class Display:
         self._refresh()
         return status
 
+    def _progress(self, event: Progressed | Working) -> None:
+        if isinstance(event, Working):
+            self._working[event.path, event.target_lang] = event
+        else:
+            self._counts |= {"done": event.segments, "tokens": event.tokens}
+
     def _extract(self, event: Extracted) -> None:
         self._counts |= {"files": event.files, "found": event.segments}
+        self._working.pop((event.path, ""), None)
         if event.skipped:
             self._skipped[event.reason or ""] += 1
         elif event.reason == "interrupted":
@@ -150,6 +159,7 @@ class Display:
             self.note(f"site: {each.site or 'none'}{config}, anchors: {each.anchors}{files}")
 
     def _end(self, event: DocumentEnded) -> None:
+        self._working.pop((event.path, event.target_lang), None)
         if event.reason == "interrupted":
             self._counts["interrupted"] += 1  # one line for all: there may be thousands
         else:
@@ -231,16 +241,34 @@ class Display:
         """Return the line of progress, the most important first: a narrow terminal cuts its end."""
         counts = self._counts
         if self._planned is None:
-            return f"read {counts['files']:,} files, {counts['found']:,} segments"
+            read = f"read {counts['files']:,} files, {counts['found']:,} segments"
+            return ", ".join([read, *self._worked_on()])
         done, missing = counts["done"], self._planned.missing
         parts = [f"{done:,}/{missing:,} segments"]
         seconds = now - self.began
-        if done and seconds >= _RATE_OVER_S:
+        if done and done < missing and seconds >= _RATE_OVER_S:
             rate = done / seconds
             parts.append(f"{duration((missing - done) / rate)} left, {rate:,.0f}/s")
         parts.append(f"{counts['ended']:,}/{self._planned.documents:,} documents")
+        parts += self._worked_on()
         parts.append(f"{counts['tokens']:,} tokens")
         return ", ".join(parts)
+
+    def _worked_on(self) -> Iterator[str]:
+        """Yield the document that is read or written for longest, and how many others are."""
+        if self._working:
+            first, *others = self._working.values()
+            more = f" and {len(others):,} more" if others else ""
+            yield _far(first) + more
+
+
+def _far(event: Working) -> str:
+    """Return how far a document is."""
+    lang = f" [{event.target_lang}]" if event.target_lang else ""
+    if not event.of:
+        return f"{event.path}{lang} is being {event.done}"
+    size = f"{event.bytes / 1e6:,.0f} of {event.of / 1e6:,.0f} MB"
+    return f"{event.path}{lang}: {size} {event.done}"
 
 
 def _budget(costs: Mapping[str, Any]) -> str:

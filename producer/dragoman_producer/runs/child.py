@@ -10,9 +10,8 @@ import gc
 import hashlib
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -42,6 +41,7 @@ from dragoman_producer.runs.child_wire import (
 )
 from dragoman_producer.runs.chosen import ChosenNames, ignored
 from dragoman_producer.runs.paths import encodable
+from dragoman_producer.runs.progress import Saying
 from dragoman_producer.runs.refusals import OTHER_SEGMENTS, DocumentRefused, reason_and_detail
 
 _UNSENDABLE: Final = "it holds half a character, which no encoding has: left as it is"
@@ -56,8 +56,11 @@ def main() -> None:
     gc.set_threshold(100_000, 50, 50)  # trees of documents hold no cycles: a ninth of the time
     while (message := channel.receive()) is not None:
         request: dict[str, Any] = decoded(message)
+        progress = Saying(
+            lambda message: channel.send(encoded(message)), _DONE.get(request["do"], "read")
+        )
         texts = _texts(channel) if request["do"] == "write" else iter(())
-        for answer in _answers(request, texts):
+        for answer in _answers(request, texts, progress):
             channel.send(encoded(answer))
 
 
@@ -66,18 +69,15 @@ def _texts(channel: Channel) -> Iterator[Text]:
         yield from some
 
 
-def _answers(request: dict[str, Any], texts: Iterator[Text]) -> Iterator[object]:
-    """Yield the answers to a request; the last one of `write` once all texts have been read.
-
-    The parent sends all texts before it reads an answer.
-    """
+def _answers(request: dict[str, Any], texts: Iterator[Text], progress: Saying) -> Iterator[object]:
+    """Yield the answers to a request; the last one of `write` once all texts have been read."""
     is_streamed = registry.is_streamed(request["format"])
     if request["do"] in _READING:
         reading = child_tables.READING if is_streamed else _READING
-        yield from _or_refusal(reading[request["do"]](request))
+        yield from _or_refusal(reading[request["do"]](request, progress))
         return
     write = child_tables.write if is_streamed else _write
-    answers = list(_or_refusal(write(request, texts)))
+    answers = list(_or_refusal(write(request, texts, progress)))
     for _ in texts:
         pass
     yield from answers
@@ -95,7 +95,7 @@ def _or_refusal(answers: Iterator[object]) -> Iterator[object]:
         yield {"reason": refusal[0], "detail": encodable(refusal[1])}
 
 
-def _opened(request: dict[str, Any]) -> tuple[SourceFile, Codec, Options]:
+def _opened(request: dict[str, Any], progress: Saying) -> tuple[SourceFile, Codec, Options]:
     """Return the file, its codec, and the options as far as the format supports them."""
     limit_time(request["seconds"])
     try:
@@ -104,28 +104,32 @@ def _opened(request: dict[str, Any]) -> tuple[SourceFile, Codec, Options]:
         raise DocumentRefused(MISSING_PARSER, str(error)) from None
     given = options_of(request["options"])
     options = replace(given, bilingual=given.bilingual and codec.can_double)
-    more_time = partial(limit_time, request["seconds"])
-    return SourceFile(Path(request["path"]), codec, options, more_time), codec, options
+
+    def one_more_mib(count: int, of: int, scans: bool) -> None:
+        limit_time(request["seconds"])
+        progress.say(count, of, scans=scans)
+
+    return SourceFile(Path(request["path"]), codec, options, one_more_mib), codec, options
 
 
-def _unchanged(request: dict[str, Any]) -> tuple[SourceFile, Codec, Options]:
+def _unchanged(request: dict[str, Any], progress: Saying) -> tuple[SourceFile, Codec, Options]:
     """Return the result of `_opened`. Raises Changed if the file is not the one that was read."""
-    source, codec, options = _opened(request)
+    source, codec, options = _opened(request, progress)
     if source.sha256 != request["sha256"]:
         raise Changed
     return source, codec, options
 
 
 def _limited(parts: Iterator[SourcePart], seconds: int) -> Iterator[SourcePart]:
-    """Yield parts of a file, with the time limit for each; so has each MiB that is read before."""
+    """Yield parts of a file, with the time limit for each; so has each MiB that is read."""
     for part in parts:
         limit_time(seconds)
         yield part
 
 
-def _read(request: dict[str, Any]) -> Iterator[object]:
+def _read(request: dict[str, Any], progress: Saying) -> Iterator[object]:
     """Yield the answers to `read`: rows of segments, then what is known of the file."""
-    source, codec, options = _opened(request)
+    source, codec, options = _opened(request, progress)
     count, encoding = 0, ""
     remarks = _Remarks()
     remarks.add(*ignored(codec, options_of(request["options"])))
@@ -208,9 +212,9 @@ def _is_encodable(text: str) -> bool:
     return True
 
 
-def _codes(request: dict[str, Any]) -> Iterator[object]:
+def _codes(request: dict[str, Any], progress: Saying) -> Iterator[object]:
     """Yield the answers to `codes`: [number, codes] of the segments with inline codes."""
-    source, codec, options = _unchanged(request)
+    source, codec, options = _unchanged(request, progress)
     first = 0
     for part in _limited(source.parts(), request["seconds"]):
         segments = part.own(codec.extract(part.data, options).segments)
@@ -221,7 +225,7 @@ def _codes(request: dict[str, Any]) -> Iterator[object]:
     yield {}
 
 
-def _links(request: dict[str, Any]) -> Iterator[object]:
+def _links(request: dict[str, Any], _: Saying) -> Iterator[object]:
     """Yield the answer to `links`: what is checked of a page."""
     codec, options = registry.codec(request["format"]), options_of(request["options"])
     limit_time(request["seconds"])
@@ -232,12 +236,18 @@ def _links(request: dict[str, Any]) -> Iterator[object]:
     yield {"links": page.links, "ids": None if page.ids is None else sorted(page.ids)}
 
 
-_READING: Final = {"read": _read, "codes": _codes, "links": _links}
+_READING: Final[dict[str, Callable[[dict[str, Any], Saying], Iterator[object]]]] = {
+    "read": _read,
+    "codes": _codes,
+    "links": _links,
+}
+_DONE: Final = {"write": "written"}
+"""What is said of the bytes of a file that a request is done with, if that is not `read`."""
 
 
-def _write(request: dict[str, Any], texts: Iterator[Text]) -> Iterator[object]:
+def _write(request: dict[str, Any], texts: Iterator[Text], progress: Saying) -> Iterator[object]:
     """Yield the answer to `write`: the output is in the temporary file by then."""
-    source, codec, options = _unchanged(request)
+    source, codec, options = _unchanged(request, progress)
     digest = hashlib.sha256()
     bad: dict[str, list[int]] = {
         name: [] for name in ("tags", "general", "lost", "incomplete", "changed")

@@ -16,6 +16,7 @@ from dragoman_producer.runs.child_limits import limit_time, new_file
 from dragoman_producer.runs.child_wire import MISSING_PARSER, ROWS_PER_MESSAGE, Text, options_of
 from dragoman_producer.runs.chosen import ignored, nothing_named
 from dragoman_producer.runs.paths import encodable
+from dragoman_producer.runs.progress import Saying
 from dragoman_producer.runs.refusals import OTHER_SEGMENTS, DocumentRefused
 
 _NO_MORE: Final = object()
@@ -42,7 +43,7 @@ def _unchanged(request: dict[str, Any]) -> StreamedTable:
     return _opened(request)
 
 
-def _read(request: dict[str, Any]) -> Iterator[object]:
+def _read(request: dict[str, Any], _: Saying) -> Iterator[object]:
     """Yield the answers to `read`: rows of segments, then what is known of the file."""
     sha256, table = _digest(request), _opened(request)
     count = 0
@@ -73,7 +74,7 @@ def _row(remark: Remark) -> tuple[str, str, str, int]:
     return encodable(remark.place), encodable(remark.detail), remark.kind, remark.count
 
 
-def _codes(request: dict[str, Any]) -> Iterator[object]:
+def _codes(request: dict[str, Any], _: Saying) -> Iterator[object]:
     """Yield the answers to `codes`: [number, codes] of the segments with inline codes."""
     first = 0
     for segments in _unchanged(request).segments():
@@ -88,7 +89,7 @@ def _codes(request: dict[str, Any]) -> Iterator[object]:
 READING: Final = {"read": _read, "codes": _codes}
 
 
-def write(request: dict[str, Any], texts: Iterator[Text]) -> Iterator[object]:
+def write(request: dict[str, Any], texts: Iterator[Text], _: Saying) -> Iterator[object]:
     """Yield the answer to `write`: the output is in the temporary file by then."""
     table, temporary = _unchanged(request), Path(request["temporary"])
     bad: list[int] = []

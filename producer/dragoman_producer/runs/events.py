@@ -70,6 +70,21 @@ class Progressed:
 
 
 @dataclass(frozen=True, slots=True)
+class Working:
+    """A document has been read or written for a second or more, and is not done."""
+
+    path: str
+    target_lang: str
+    """Empty while it is read."""
+    done: str
+    """What was done with `bytes` of it: `scanned`, `read` or `written`. A large table is scanned
+    first, for what its columns hold."""
+    bytes: int
+    of: int
+    """0: a document that is read or written at once, of which nothing more is known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Noted:
     """Something that a person should know of the run, in one line."""
 
@@ -110,4 +125,4 @@ class Finished:
     totals: Mapping[str, Any] = field(default_factory=dict)
 
 
-Event = Noted | Extracted | Planned | Progressed | Waiting | DocumentEnded | Finished
+Event = Noted | Extracted | Planned | Progressed | Working | Waiting | DocumentEnded | Finished

@@ -21,6 +21,7 @@ from dragoman_producer.runs.child_wire import (
     decoded,
     encoded,
 )
+from dragoman_producer.runs.progress import PROGRESS, Tell, Telling
 from dragoman_producer.runs.refusals import NO_SPACE, DocumentRefused
 
 SECONDS_PER_FILE: Final = 120
@@ -50,12 +51,14 @@ class Children:
             self._idle.put_nowait(None)
         self._all: set[ChildProcess] = set()
 
-    async def read(self, request: dict[str, Any], rows: Rows) -> dict[str, Any]:
+    async def read(
+        self, request: dict[str, Any], rows: Rows, tell: Tell | None = None
+    ) -> dict[str, Any]:
         """Extract a file: call `rows` with some rows at a time, then return what is known of it.
 
         A row is [text, place, max_chars, state, context, headings]. Raises DocumentRefused.
         """
-        return await self._read(request, "read", rows)
+        return await self._read(request, "read", rows, tell)
 
     async def codes(self, request: dict[str, Any], rows: Rows) -> None:
         """Call `rows` with [number, codes] of the segments of a file that have inline codes.
@@ -71,24 +74,33 @@ class Children:
         """
         async with self._child() as child:
             await self._ask(child, {**request, "do": "links", "seconds": self._seconds})
-            return await self._answer(child)
+            return await self._told(child, Telling("read"))
 
-    async def _read(self, request: dict[str, Any], what: str, rows: Rows) -> dict[str, Any]:
+    async def _read(
+        self, request: dict[str, Any], what: str, rows: Rows, tell: Tell | None = None
+    ) -> dict[str, Any]:
         async with self._child() as child:
             await self._ask(child, {**request, "do": what, "seconds": self._seconds})
-            while "rows" in (answer := await self._answer(child)):
+            said = Telling("read", tell)
+            while "rows" in (answer := await self._told(child, said)):
                 rows(answer["rows"])
             return answer
 
-    async def write(self, request: dict[str, Any], texts: Iterable[Text]) -> dict[str, Any]:
+    async def write(
+        self, request: dict[str, Any], texts: Iterable[Text], tell: Tell | None = None
+    ) -> dict[str, Any]:
         """Write a document to `request["temporary"]`; return its digest and bad segments.
 
         Raises DocumentRefused.
         """
         async with self._child() as child:
             await self._ask(child, {**request, "do": "write", "seconds": self._seconds})
-            await self._send_texts(child, texts)
-            return await self._answer(child)
+            sending = asyncio.create_task(self._send_texts(child, texts), name="dragoman-texts")
+            try:
+                return await self._told(child, Telling("written", tell), sending)
+            finally:
+                sending.cancel()  # it has ended, unless the answer failed
+                await asyncio.gather(sending, return_exceptions=True)
 
     async def close(self) -> None:
         """Terminate all children."""
@@ -148,6 +160,32 @@ class Children:
         if some:
             await self._ask(child, some)
         await self._ask(child, [])
+
+    async def _told(
+        self, child: ChildProcess, said: Telling, *beside: asyncio.Task[None]
+    ) -> dict[str, Any]:
+        """Return the next answer, and tell of the progress until it comes.
+
+        Raises Refused, MissingParser, and what a task `beside` has failed with.
+        """
+        while True:
+            receiving = asyncio.create_task(self._answer(child), name="dragoman-answer")
+            try:
+                while not receiving.done():
+                    waited_for = [receiving, *(each for each in beside if not each.done())]
+                    await asyncio.wait(
+                        waited_for, timeout=said.wait_s, return_when=asyncio.FIRST_COMPLETED
+                    )
+                    for each in beside:
+                        if each.done():
+                            each.result()
+                    said.tell()
+                answer = receiving.result()
+            finally:
+                receiving.cancel()
+            if PROGRESS not in answer:
+                return answer
+            said.note(*answer[PROGRESS])
 
     async def _answer(self, child: ChildProcess) -> dict[str, Any]:
         """Return the next message of a child. Raises DocumentRefused and MissingParser."""

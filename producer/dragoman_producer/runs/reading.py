@@ -19,6 +19,7 @@ from dragoman_producer.runs.configuration import CONFIGURATION, keys_of
 from dragoman_producer.runs.events import Event, Extracted
 from dragoman_producer.runs.extracting import Children
 from dragoman_producer.runs.paths import sha256_of, shown, stored
+from dragoman_producer.runs.progress import emitting
 from dragoman_producer.runs.refusals import DocumentRefused
 from dragoman_producer.runs.request import RunRequest
 from dragoman_producer.runs.selecting import FoundFile, Selection
@@ -133,7 +134,8 @@ class FileReader:
         file = self._stored.begin(_new_file(found, lang))
         rows = _Rows(self, file)
         try:
-            known = await self.children.read(self._question(found, target), rows.add)
+            tell = emitting(self.emit, shown(found.path))
+            known = await self.children.read(self._question(found, target), rows.add, tell)
         except DocumentRefused as refused:
             self._refuse(found, lang, refused)
             return False, refused

@@ -24,6 +24,7 @@ from dragoman_producer.runs.extracting import INTERRUPTED, Children
 from dragoman_producer.runs.outputs import Outputs, naming, unwritten
 from dragoman_producer.runs.paths import loaded, sha256_of, shown, stored
 from dragoman_producer.runs.planning import Target
+from dragoman_producer.runs.progress import emitting
 from dragoman_producer.runs.reading import question
 from dragoman_producer.runs.refusals import CHANGED, DocumentRefused
 from dragoman_producer.runs.request import RunRequest
@@ -162,7 +163,8 @@ class DocumentWriter:
         asked |= {"sha256": document.sha256, "temporary": str(temporary.absolute())}
         asked |= {"anchors": self._anchors_of(document)}
         try:
-            answer = await self._children.write(asked, self._texts(document, tally))
+            tell = emitting(self._emit, shown(document.path), lang)
+            answer = await self._children.write(asked, self._texts(document, tally), tell)
             for name in _CODES:
                 self._unfit(document, tally, answer[name], name)
             if (left := answer["left"]) is not None:

@@ -18,8 +18,9 @@ from dragoman_documents.parts import cutting
 from dragoman_documents.parts import source as source_parts
 from dragoman_documents.registry import codec
 from dragoman_documents.tables.scanning import delimiter_of, rows
-from dragoman_producer.runs import child
+from dragoman_producer.runs import child, progress
 from dragoman_producer.runs.child_wire import Text, options_fields
+from dragoman_producer.runs.progress import Saying
 
 ROWS = 40
 CUES = "".join(
@@ -59,6 +60,7 @@ class Done:
         translate: Callable[[str], str | None],
         options: Options = Options("de", "en"),  # noqa: B008  frozen
     ) -> None:
+        self.said: list[dict[str, Any]] = []
         path, output = folder / "source", folder / "output"
         path.write_bytes(data)
         request = {
@@ -80,7 +82,8 @@ class Done:
         output.unlink(missing_ok=True)
 
     def _answers(self, request: dict[str, Any], texts: Iterator[Text]) -> list[Any]:
-        return list(child._answers(request, texts))
+        saying = Saying(self.said.append, "written" if request["do"] == "write" else "read")
+        return list(child._answers(request, texts, saying))
 
 
 def parts_of(folder: Path, format_name: str) -> int:
@@ -113,6 +116,29 @@ def test_a_file_in_parts_has_the_segments_and_the_output_of_the_whole_file(
     assert done.known == whole.known
     assert done.answer == whole.answer
     assert done.output == whole.output
+
+
+@pytest.mark.parametrize(
+    ("format_name", "passes"),
+    [
+        ("txt", ["scanned", "read", "scanned", "written"]),
+        ("csv", ["scanned", "scanned", "read", "scanned", "scanned", "written"]),
+    ],
+)
+def test_a_file_in_parts_says_how_far_it_is(
+    part_bytes: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    format_name: str,
+    passes: list[str],
+) -> None:
+    monkeypatch.setattr(progress, "_SAY_S", 0)
+    monkeypatch.setattr(source_parts, "READ_BYTES", 100)
+    part_bytes(400)
+    data = DOCUMENTS[format_name].encode()
+    said = [each["progress"] for each in Done(tmp_path, format_name, data, translated).said]
+    counts = [*range(100, len(data), 100), len(data)]
+    assert said == [[done, count, len(data)] for done in passes for count in counts]
 
 
 def test_all_parts_of_an_output_have_one_encoding(

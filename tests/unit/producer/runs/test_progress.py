@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dragoman_producer.cli import translate_progress
 from dragoman_producer.cli.translate_progress import Display
 from dragoman_producer.runs.budget import Rate, Tokens, costs
 from dragoman_producer.runs.events import (
@@ -15,6 +16,7 @@ from dragoman_producer.runs.events import (
     Finished,
     Planned,
     Progressed,
+    Working,
 )
 
 PLANNED = Planned(documents=10, segments=500, unique=400, missing=300, characters=9_000)
@@ -47,6 +49,34 @@ def test_the_line_begins_with_what_matters_most_for_a_narrow_terminal() -> None:
     display.show(Progressed(segments=100, tokens=2_500), 1)
     line = display.line(display.began + 10.0)
     assert line == "100/300 segments, 0:20 left, 10/s, 0/10 documents, 2,500 tokens"
+
+
+def test_the_line_names_the_document_that_is_worked_on_for_longest() -> None:
+    display = Display(as_json=False)
+    display.show(Working("big.csv", "", "scanned", 12_000_000, 1_000_000_000), 1)
+    assert display.line(0.0) == "read 0 files, 0 segments, big.csv: 12 of 1,000 MB scanned"
+    display.show(Extracted("big.csv", 1, 300), 1)
+    display.show(PLANNED, 1)
+    display.show(Progressed(segments=300, tokens=9), 1)
+    display.show(Working("big.csv", "de", "written", 0, 0), 1)
+    display.show(Working("b.docx", "de", "written", 0, 0), 1)
+    start, end = "300/300 segments, 0/10 documents, big.csv [de]", ", 9 tokens"
+    assert display.line(display.began + 9.0) == f"{start} is being written and 1 more{end}"
+    display.show(DocumentEnded("b.docx", "de", "done"), 1)
+    display.show(Working("big.csv", "de", "written", 400_000_000, 1_000_000_000), 1)
+    line = display.line(display.began + 9.0)
+    assert line == f"{start.replace('0/10', '1/10')}: 400 of 1,000 MB written{end}"
+
+
+def test_a_document_that_takes_long_is_a_line_of_progress_where_no_terminal_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(translate_progress, "_LINE_EVERY_S", 0.0)
+    with Display(as_json=True) as display:
+        display.show(Working("big.csv", "", "read", 2_000_000, 9_000_000), 1)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "read 0 files, 0 segments, big.csv: 2 of 9 MB read\n"
 
 
 def test_a_run_that_finds_no_file_says_why_it_may_be(

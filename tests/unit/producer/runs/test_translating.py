@@ -8,7 +8,7 @@ import json
 import os
 import re
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import asdict, replace
 from functools import partial
@@ -22,7 +22,7 @@ from dragoman_producer import documents
 from dragoman_producer.errors import BrokerRefused, StoreUnreachable
 from dragoman_producer.handle import JobHandle
 from dragoman_producer.manifest.database import FolderBusy, Manifest, NoFolder, NoSpace
-from dragoman_producer.runs import running
+from dragoman_producer.runs import progress, running
 from dragoman_producer.runs.child_wire import options_fields
 from dragoman_producer.runs.events import (
     DocumentEnded,
@@ -30,6 +30,7 @@ from dragoman_producer.runs.events import (
     Finished,
     Planned,
     Waiting,
+    Working,
 )
 from dragoman_producer.runs.extracting import Children
 from dragoman_producer.runs.refusals import DocumentRefused
@@ -372,6 +373,38 @@ async def test_no_more_texts_are_sent_to_a_child_that_ended(
     await children.close()
     assert next(texts, None) is not None
     assert caplog.records == []
+
+
+async def test_a_run_tells_of_each_document_that_takes_long(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_TELL_S", 0)
+    run = await ran(source, tmp_path / "out")
+    told = {event for event in run.events if isinstance(event, Working)}
+    names = ("a.lines", "sub/b.lines")
+    assert told == {
+        *(Working(name, "", "read", 0, 0) for name in names),
+        *(Working(name, "de", "written", 0, 0) for name in names),
+    }
+
+
+async def test_texts_that_cannot_be_read_end_the_writing(tmp_path: Path) -> None:
+    path = tmp_path / "a.lines"
+    path.write_text("Text.\n")
+    asked = {
+        "path": str(path), "format": "lines", "options": options_fields(Options("de")),
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "temporary": str(tmp_path / "b"),
+    }  # fmt: skip
+    children = Children(1)
+    with pytest.raises(NoSpace):
+        await children.write(asked, _no_texts())
+    assert (await children.read(asked, lambda _: None))["segments"] == 1
+    await children.close()
+
+
+def _no_texts() -> Iterator[str]:
+    yield "Text"
+    raise NoSpace("the disk is full")
 
 
 async def test_signals_for_the_terminals_process_group_do_not_reach_the_children(
