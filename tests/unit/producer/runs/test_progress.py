@@ -71,7 +71,7 @@ def test_the_line_names_the_document_that_is_worked_on_for_longest() -> None:
 def test_a_document_that_takes_long_is_a_line_of_progress_where_no_terminal_is(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(translate_progress, "_LINE_EVERY_S", 0.0)
+    monkeypatch.setattr(translate_progress, "LINE_EVERY_S", 0.0)
     with Display(as_json=True) as display:
         display.show(Working("big.csv", "", "read", 2_000_000, 9_000_000), 1)
     captured = capsys.readouterr()
