@@ -117,6 +117,8 @@ class Around(NamedTuple):
     nested: bool = False
     """Whether the run stands in an inline code of another."""
     in_navigation: bool = False
+    preserved: bool = False
+    """Whether its blanks and line breaks are kept."""
 
 
 def block_segment(
@@ -128,7 +130,7 @@ def block_segment(
     if span is None:
         return None
     block = around.block
-    preserved = block is not None and block.preserved
+    preserved = around.preserved
     content, codes, ranges = _content(text, items, span, xml=xml, preserved=preserved)
     if not is_text(content):
         return None

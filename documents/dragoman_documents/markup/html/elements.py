@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from dragoman_documents.codec import Kind
 
@@ -71,6 +71,21 @@ _IMPLIED: Final[dict[str, tuple[frozenset[str], frozenset[str]]]] = {
 }
 """Start tag -> elements that it ends, unless one of the others is open within them."""
 _IMPLYING: Final = _ENDS_PARAGRAPH | frozenset(_IMPLIED)
+
+
+class Rules(NamedTuple):
+    """What elements mean for the text in them; those of a caller's own XML mean what it says."""
+
+    blocks: frozenset[str] = BLOCKS
+    no_text: frozenset[str] = NO_TEXT
+    never_text: frozenset[str] = NEVER_TEXT
+    attributes: bool = True
+    """Whether values of attributes such as `alt` are text."""
+    preserved: bool = False
+    """Whether blanks and line breaks are kept everywhere, as in `pre`."""
+
+
+HTML_RULES: Final = Rules()
 
 
 @dataclass(slots=True)

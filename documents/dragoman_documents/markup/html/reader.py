@@ -18,12 +18,11 @@ from dragoman_documents.markup.html.blocks import (
     block_segment,
 )
 from dragoman_documents.markup.html.elements import (
-    BLOCKS,
-    NEVER_TEXT,
-    NO_TEXT,
+    HTML_RULES,
     VOID,
     HtmlElement,
     OpenElements,
+    Rules,
     names,
 )
 from dragoman_documents.markup.html.language import has_template
@@ -68,6 +67,7 @@ class Page:
 
     text: str
     xml: bool
+    rules: Rules = HTML_RULES
     segments: list[Segment] = field(default_factory=list)
     places: list[HtmlPlace] = field(default_factory=list)
     html: Token | None = None
@@ -81,9 +81,16 @@ class Page:
     """Range of the attribute `dir` of `body`, which counts more than that of the root."""
 
 
-def read_page(text: str, *, xml: bool, headings: bool = False, language: str | None = None) -> Page:
+def read_page(
+    text: str,
+    *,
+    xml: bool,
+    headings: bool = False,
+    language: str | None = None,
+    rules: Rules = HTML_RULES,
+) -> Page:
     """Return the segments of a document, those within inline codes before the ones around them."""
-    reader = _Reader(Page(text, xml, language=language), headings=headings)
+    reader = _Reader(Page(text, xml, rules, language=language), headings=headings)
     for start, end, tag in tokens(text, xml=xml):
         if tag.kind == "start":
             reader.start(start, end, tag)
@@ -105,6 +112,7 @@ class _Reader:
         self._page = page
         self._text = page.text
         self._xml = page.xml
+        self._rules = page.rules
         self._open = OpenElements()
         self._run = Run()
         self._suspended: list[Run] = []
@@ -149,7 +157,7 @@ class _Reader:
             self._page.html = start, end, tag
             if self._page.language == "":
                 self._page.language = self._root_language(start, end)
-        block = name in BLOCKS
+        block = name in self._rules.blocks
         if block:
             self._flush(opened.block, None)
         element = self._element(start, end, tag, block=block)
@@ -178,23 +186,27 @@ class _Reader:
         outer = self._open.translated
         found = list(attributes(self._text, start, end)) if tag.attributes else []
         if not found:
-            translated = outer and name not in NO_TEXT
+            translated = outer and name not in self._rules.no_text
         else:
             translated = self._wanted(name, found, outer=outer)
         if name == "body" and self._page.html is not None:
             places = ((each.start, each.end) for each in found if each.name == "dir")
             self._page.direction = self._page.direction or next(places, None)
         is_root = self._page.html is not None and self._page.html[0] == start
-        has_titles = translated or (outer and name == "textarea")
+        has_titles = self._rules.attributes and (translated or (outer and name == "textarea"))
         if found and has_titles and name not in _NO_TITLE and not is_root:
             self._attributes(name, found)
-        preserved = name == "pre" or (around is not None and around.preserved)
+        preserved = name == "pre" or self._preserved(around)
         bounded = block or (translated and not outer)  # the text before it is not translated
         return HtmlElement(name, start, end, translated, preserved, bounded)
 
+    def _preserved(self, element: HtmlElement | None) -> bool:
+        """Return whether blanks and line breaks in an element are kept; None: in no element."""
+        return self._rules.preserved or (element is not None and element.preserved)
+
     def _wanted(self, name: str, found: list[Attribute], *, outer: bool) -> bool:
         """Return whether the content of an element is translated."""
-        if name in NEVER_TEXT:
+        if name in self._rules.never_text:
             return False
         values = {
             each.name: self._value(each) for each in found if each.name in {"translate", "class"}
@@ -206,7 +218,7 @@ class _Reader:
                 return outer or len(self._suspended) < _MOST_NESTED
             case _:
                 skipped = "notranslate" in values.get("class", "").split()
-                wanted = outer and name not in NO_TEXT and not skipped
+                wanted = outer and name not in self._rules.no_text and not skipped
                 return wanted and not self._is_of_other_language(name, found)
 
     def _root_language(self, start: int, end: int) -> str:
@@ -280,7 +292,7 @@ class _Reader:
             if len(ended) > 1:
                 self._close(ended[:-1], start)
             self._close_by(ended[-1], start, end)
-        elif name in BLOCKS:
+        elif name in self._rules.blocks:
             self._flush(self._open.block, None)
         elif self._open.translated:
             self._run.items.append(HtmlItem("single", start, end))
@@ -312,7 +324,9 @@ class _Reader:
         if not run.items:
             return
         self._run = Run()
-        around = Around(block, ended_at, bool(self._suspended), self._open.has("nav"))
+        around = Around(
+            block, ended_at, bool(self._suspended), self._open.has("nav"), self._preserved(block)
+        )
         found = block_segment(self._text, run, around, xml=self._xml)
         if found is not None:
             self._leave_headings(block)
