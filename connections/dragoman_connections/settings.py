@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
@@ -253,6 +253,21 @@ def load_settings(
     except UnreadableSource as error:
         raise SettingsError(of_environment(error, ENV_PREFIX)) from None
     return settings
+
+
+def parse_pairs(pairs: Iterable[str] | None) -> dict[str, Any]:
+    """Return the values of options `--set NAME=VALUE` by dotted name. Raises SettingsError."""
+    return dict(_pair(text) for text in pairs or ())
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not all(name.split(".")):
+        raise SettingsError(f"--set {text}: give NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except (ValueError, RecursionError):  # no JSON, a number of 4301 digits, or nested too deeply
+        return name, value
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

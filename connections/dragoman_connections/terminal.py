@@ -64,7 +64,7 @@ def _escape(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
 
 
-Extra = Literal["documents", "echo", "worker", "plots", "box", "msk", "otel", "parquet"]
+Extra = Literal["documents", "echo", "serve", "worker", "plots", "box", "msk", "otel", "parquet"]
 
 
 def how_to_install(extra: Extra) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from importlib.metadata import entry_points
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -40,6 +41,9 @@ from dragoman_producer.cli.terminal import (
     print_line,
     print_note,
 )
+
+COMMANDS: Final = "dragoman.commands"
+"""Group of the entry points with which other packages add commands, each a `typer.Typer`."""
 
 
 def dragoman() -> int:
@@ -94,6 +98,8 @@ def _commands() -> typer.Typer:
     app.add_typer(_memory_commands(), name="memory")
     app.add_typer(_dead_letter_commands(), name="dead-letters")
     app.add_typer(_topic_commands(), name="topics")
+    for found in sorted(entry_points(group=COMMANDS), key=lambda each: each.name):
+        app.add_typer(found.load(), name=found.name)
     return app
 
 

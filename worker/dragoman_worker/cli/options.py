@@ -6,11 +6,11 @@ import json
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from dragoman_connections.settings import SettingsError, load_settings
+from dragoman_connections.settings import SettingsError, load_settings, parse_pairs
 from dragoman_connections.terminal import how_to_install, print_to
 
 if TYPE_CHECKING:
@@ -43,21 +43,6 @@ def read_settings(config: Path | None, pairs: list[str] | None) -> WorkerSetting
     from dragoman_worker.settings import WorkerSettings
 
     return load_settings(WorkerSettings, config, parse_pairs(pairs))
-
-
-def parse_pairs(pairs: list[str] | None) -> dict[str, Any]:
-    """Return the values of `--set` by dotted name. Raises SettingsError."""
-    return dict(_pair(text) for text in pairs or ())
-
-
-def _pair(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals or not all(name.split(".")):
-        raise SettingsError(f"--set {text}: give NAME=VALUE")
-    try:
-        return name, json.loads(value)
-    except (ValueError, RecursionError):  # no JSON, a number of 4301 digits, or nested too deeply
-        return name, value
 
 
 def not_installed(error: ModuleNotFoundError) -> str:

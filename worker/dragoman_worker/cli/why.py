@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dragoman_connections.settings import DragomanSettings, SettingsError, load_settings
+from dragoman_connections.settings import (
+    DragomanSettings,
+    SettingsError,
+    load_settings,
+    parse_pairs,
+)
 from dragoman_connections.terminal import print_to
-from dragoman_worker.cli.options import AsJson, Config, Set, fail, notify, parse_pairs
+from dragoman_worker.cli.options import AsJson, Config, Set, fail, notify
 
 if TYPE_CHECKING:
     from rich.console import Console

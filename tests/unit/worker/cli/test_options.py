@@ -7,9 +7,8 @@ import os
 import pytest
 from typer.testing import CliRunner
 
-from dragoman_connections.settings import SettingsError
+from dragoman_connections.settings import SettingsError, parse_pairs
 from dragoman_worker.__main__ import app
-from dragoman_worker.cli.options import parse_pairs
 
 
 @pytest.mark.parametrize("value", ["plain", "[1", "9" * 5_000, "[" * 100_000])
