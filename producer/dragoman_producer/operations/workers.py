@@ -24,6 +24,11 @@ class LiveWorker(NamedTuple):
     replica: str
     model: str | None
     jobs_per_s: float
+    languages: tuple[str, ...] | None = None
+    """Base languages of its profile; None: any."""
+    formality: bool = False
+    """Whether its profile takes a register."""
+    topics: tuple[str, ...] = ()
 
 
 async def live_workers(settings: DragomanSettings) -> list[LiveWorker]:
@@ -38,7 +43,7 @@ async def live_workers(settings: DragomanSettings) -> list[LiveWorker]:
         await link.close()
     fields = found.items() if isinstance(found, dict) else zip(found[::2], found[1::2], strict=True)
     made = (_worker(replica, value, time.time()) for replica, value in fields)
-    return sorted(each for each in made if each is not None)
+    return sorted((each for each in made if each is not None), key=lambda each: each.replica)
 
 
 def _worker(replica: bytes, value: bytes, now: float) -> LiveWorker | None:
@@ -47,8 +52,12 @@ def _worker(replica: bytes, value: bytes, now: float) -> LiveWorker | None:
         said = json.loads(value)
         seen = datetime.fromisoformat(said["seen"]).timestamp()
         rate, model = max(0.0, float(said.get("jobs_per_s") or 0)), said.get("model")
+        languages, topics = said.get("languages"), said.get("topics") or ()
+        listed = None if languages is None else tuple(map(str, languages))
+        formality, read = bool(said.get("formality")), tuple(map(str, topics))
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
         return None
     if now - seen > _LIVE_S:
         return None
-    return LiveWorker(replica.decode(errors="replace"), str(model) if model else None, rate)
+    name = replica.decode(errors="replace")
+    return LiveWorker(name, str(model) if model else None, rate, listed, formality, read)

@@ -1,0 +1,111 @@
+"""A request of an API on its way to an answer: what it says, and what the answer needs."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from aiohttp import web
+
+from dragoman_gateway.errors import ApiError
+from dragoman_gateway.keys import Key
+from dragoman_gateway.parameters import Parameters
+from dragoman_gateway.settings import Api
+from dragoman_gateway.translating import Answer, Caller
+
+_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+_SCHEMES: Final = ("deepl-auth-key ", "bearer ")
+Shape = Literal["deepl", "libretranslate", "deeplx"]
+NOT_FOUND: Final = (
+    "There is no such path on this server. It translates texts (/v2/translate, /translate); "
+    "documents and glossaries are not served."
+)
+
+
+@dataclass(slots=True)
+class Call:
+    """One request. `key` is set once it is known."""
+
+    request: web.BaseRequest
+    parameters: Parameters
+    key: Key
+    api: Api
+    traceparent: str
+    headers: dict[str, str] = field(default_factory=dict)
+    """Further headers of the answer."""
+    characters: int = 0
+    texts: int = 0
+
+    @property
+    def caller(self) -> Caller:
+        """Who asks."""
+        return Caller(self.key, self.api, self.traceparent)
+
+    def note(self, answers: list[Answer]) -> None:
+        """Name the texts that are not as asked in a header."""
+        warned = [f"{at}:{each.warning}" for at, each in enumerate(answers) if each.warning]
+        if warned:
+            self.headers["X-Dragoman-Warnings"] = ",".join(warned[:100])
+
+
+Handler = Callable[[Call], Awaitable[Any]]
+"""Returns what is answered as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A path of an API."""
+
+    api: Api
+    handler: Handler
+    methods: frozenset[str] = frozenset({"GET", "POST"})
+    needs_key: bool = True
+
+
+def traceparent_of(request: web.BaseRequest) -> str:
+    """Return the trace that the caller names, or a new one, which is not sampled."""
+    given = request.headers.get("traceparent", "")
+    if _TRACEPARENT.fullmatch(given):
+        return given
+    return f"00-{secrets.token_hex(16)}-{secrets.token_hex(8)}-00"
+
+
+def secret_of(request: web.BaseRequest, parameters: Parameters, *, in_query: bool) -> str | None:
+    """Return the secret of a request: a header, `api_key` of a body, `auth_key` where allowed."""
+    header = request.headers.get("Authorization", "")
+    for scheme in _SCHEMES:
+        if header.lower().startswith(scheme):
+            return header[len(scheme) :].strip()
+    if "api_key" not in request.query and (secret := parameters.one("api_key")) is not None:
+        return secret
+    if "auth_key" in parameters and (in_query or "auth_key" not in request.query):
+        return parameters.one("auth_key")
+    return None
+
+
+def shape_of(path: str, parameters: Parameters | None) -> Shape:
+    """Return how errors look there; `/translate` with `text` is DeepLX's."""
+    if path.startswith(("/v2", "/v3")):
+        return "deepl"
+    return "deeplx" if parameters is not None and "text" in parameters else "libretranslate"
+
+
+def error_body(error: ApiError, shape: Shape) -> Mapping[str, object]:
+    """Return what an API says of an error."""
+    if shape == "deepl":
+        return {"message": error.message}
+    if shape == "deeplx":
+        return {"code": error.status, "message": error.message}
+    return {"error": error.message}
+
+
+def json_response(body: object, status: int = 200) -> web.Response:
+    """Return JSON as every answer is."""
+    content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    return web.Response(
+        body=content, status=status, headers={"Content-Type": "application/json; charset=utf-8"}
+    )

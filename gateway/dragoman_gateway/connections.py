@@ -1,0 +1,84 @@
+"""Connections of callers: bounded in number, and not held open by those who send nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from aiohttp import web
+
+from dragoman_gateway.calls import error_body, json_response
+from dragoman_gateway.errors import ApiError
+
+HEADERS_S: Final = 10.0
+"""Within which a new connection must have sent the headers of its first request."""
+KEEP_ALIVE_S: Final = 75.0
+_FULL: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"
+    b"Connection: close\r\nContent-Length: 36\r\n\r\n"
+    b'{"message":"Too many connections."}\n'
+)
+
+
+class Connection(web.RequestHandler):
+    """A connection whose errors look as the APIs' do."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin, and end if no request has come in time."""
+        super().connection_made(transport)
+        self._loop.call_later(HEADERS_S, self._end_silent)
+
+    def _end_silent(self) -> None:
+        if self._request_count == 0 and self.transport is not None:
+            self.force_close()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request of it is being answered."""
+        return not self._request_in_progress
+
+    def refuse(self) -> None:
+        """Answer that there are too many connections."""
+        if self.transport is not None:
+            self.transport.write(_FULL)
+        self.force_close()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Return the answer to what is no HTTP, and to a defect of ours."""
+        del exc
+        if request.writer.output_size > 0:
+            raise ConnectionError("a part of the answer was sent")
+        said = "The request is not valid HTTP." if status < 500 else "Internal error."
+        del message  # it may quote the request
+        response = json_response(
+            {**error_body(ApiError(status, said), "deepl"), "error": said}, status
+        )
+        response.force_close()
+        return response
+
+
+class Connections(web.Server):
+    """All connections. One above the limit ends the oldest that is idle, else itself."""
+
+    limit = 4096
+
+    def __call__(self) -> Connection:
+        """Return a new connection."""
+        return Connection(self, loop=self._loop, **self._kwargs)
+
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        """Count a connection."""
+        super().connection_made(handler, transport)
+        if len(self._connections) <= self.limit or not isinstance(handler, Connection):
+            return
+        for oldest in self._connections:
+            if isinstance(oldest, Connection) and oldest is not handler and oldest.is_idle:
+                oldest.force_close()
+                return
+        handler.refuse()

@@ -1,0 +1,152 @@
+"""DeepL's API: texts, languages, usage."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from dragoman_gateway.calls import Call, Endpoint
+from dragoman_gateway.errors import ApiError
+from dragoman_gateway.languages import Languages, base
+from dragoman_gateway.markup import markup_of
+from dragoman_gateway.parameters import Parameters
+from dragoman_gateway.translating import Answer, TextRequest, Translator
+from dragoman_gateway.usage import Usage
+
+_MOST_TEXTS: Final = 512
+_MOST_INSTRUCTIONS: Final = 10
+_NO_LIMIT: Final = 1_000_000_000_000
+_FORMALITY: Final = frozenset({"default", "more", "less", "prefer_more", "prefer_less"})
+_MODELS: Final[Mapping[str, str]] = {
+    "quality_optimized": "quality_optimized",
+    "prefer_quality_optimized": "quality_optimized",
+    "latency_optimized": "latency_optimized",
+}
+GlossaryDigest = Callable[[str], Awaitable[str | None]]
+"""Returns the digest of a stored glossary, None if there is none."""
+
+
+class DeepL:
+    """The endpoints of DeepL's API that are served."""
+
+    def __init__(
+        self,
+        translator: Translator,
+        languages: Callable[[], Languages],
+        usage: Usage,
+        glossary_digest: GlossaryDigest,
+    ) -> None:
+        self._translator = translator
+        self._languages = languages
+        self._usage = usage
+        self._glossary_digest = glossary_digest
+
+    def endpoints(self) -> dict[str, Endpoint]:
+        """Return the endpoints by path."""
+        return {
+            "/v2/translate": Endpoint("deepl", self.translate),
+            "/v2/languages": Endpoint("deepl", self.languages),
+            "/v2/usage": Endpoint("deepl", self.usage),
+        }
+
+    async def translate(self, call: Call) -> object:
+        """Translate texts."""
+        parameters, languages = call.parameters, self._languages()
+        texts = _texts(parameters)
+        target, source = _languages_of(parameters, languages)
+        formality = _formality(parameters, languages, target)
+        instructions = _instructions(parameters)
+        glossary = parameters.one("glossary_id")
+        digest = await self._digest(call, glossary, source)
+        model = parameters.chosen("model_type", frozenset(_MODELS))
+        parameters.flag("show_billed_characters", default=True)
+        request = TextRequest(
+            texts,
+            target,
+            source,
+            markup_of(parameters),
+            {
+                "context": parameters.one("context"),
+                "formality": formality,
+                "instructions": instructions or None,
+                "glossary_id": glossary,
+            },
+            digest,
+        )
+        call.texts, call.characters = len(texts), sum(map(len, texts))
+        answers = await self._translator.translate(request, call.caller)
+        call.note(answers)
+        used = {} if model is None else {"model_type_used": _MODELS[model]}
+        pairs = zip(texts, answers, strict=True)
+        return {"translations": [_translation(*each) | used for each in pairs]}
+
+    async def languages(self, call: Call) -> object:
+        """List the languages of texts or of translations."""
+        kind = call.parameters.chosen("type", frozenset({"source", "target"}))
+        return self._languages().of_deepl(targets=kind == "target")
+
+    async def usage(self, call: Call) -> object:
+        """Tell the characters of this month, and the key's limit."""
+        limit = call.key.characters_per_month
+        count = await self._usage.of(call.key)
+        return {"character_count": count, "character_limit": _NO_LIMIT if limit is None else limit}
+
+    async def _digest(self, call: Call, name: str | None, source: str | None) -> str | None:
+        """Return the digest of a stored glossary that the key may use. Raises ApiError."""
+        if name is None:
+            return None
+        if source is None:
+            raise ApiError(400, "Use of a glossary requires the source_lang parameter.")
+        digest = await self._glossary_digest(name) if name in call.key.glossaries else None
+        if digest is None:
+            raise ApiError(404, "Glossary not found.")
+        return digest
+
+
+def _translation(given: str, answer: Answer) -> dict[str, Any]:
+    return {
+        "detected_source_language": base(answer.source).upper(),
+        "text": answer.text,
+        "billed_characters": len(given),
+    }
+
+
+def _texts(parameters: Parameters) -> list[str]:
+    texts = parameters.all("text")
+    if not texts:
+        raise ApiError(400, "Parameter 'text' not specified.")
+    if len(texts) > _MOST_TEXTS:
+        raise ApiError(400, f"Too many texts: {len(texts)}; the limit is {_MOST_TEXTS}.")
+    return texts
+
+
+def _languages_of(parameters: Parameters, languages: Languages) -> tuple[str, str | None]:
+    """Return the tags of target and source. Raises ApiError."""
+    given = parameters.one("target_lang")
+    if given is None:
+        raise ApiError(400, "Parameter 'target_lang' not specified.")
+    target = languages.target(given)
+    if target is None:
+        raise ApiError(400, "Value for 'target_lang' not supported.")
+    wanted = parameters.one("source_lang")
+    source = None if wanted is None else languages.source(wanted)
+    if wanted is not None and source is None:
+        raise ApiError(400, "Value for 'source_lang' not supported.")
+    return target, source
+
+
+def _formality(parameters: Parameters, languages: Languages, target: str) -> str | None:
+    """Return the register; one that is only preferred is dropped where there is none."""
+    found = parameters.chosen("formality", _FORMALITY)
+    if found in {None, "default"} or languages.takes_formality(target):
+        return None if found == "default" else found
+    if found in {"more", "less"}:
+        raise ApiError(400, "Target language does not support the parameter 'formality'.")
+    return None
+
+
+def _instructions(parameters: Parameters) -> list[str]:
+    found = [each for each in parameters.all("custom_instructions") if each.strip()]
+    if len(found) > _MOST_INSTRUCTIONS or any(len(each) > 300 for each in found):
+        raise ApiError(400, "'custom_instructions': at most 10 of at most 300 characters.")
+    return found

@@ -1,0 +1,70 @@
+"""Metrics of the gateway, and the pages of its second port."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from aiohttp import web
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+)
+
+_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60)
+
+
+class Metrics:
+    """What Prometheus sees of one process."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "dragoman_gateway_requests", "Requests answered.",
+            ("api", "endpoint", "status"), registry=self.registry,
+        )  # fmt: skip
+        self.seconds = Histogram(
+            "dragoman_gateway_request_seconds", "Time until the answer.",
+            ("endpoint",), buckets=_SECONDS, registry=self.registry,
+        )  # fmt: skip
+        self.held = Gauge(
+            "dragoman_gateway_held", "Requests that wait for a translation.",
+            registry=self.registry,
+        )  # fmt: skip
+        self.shed = Counter(
+            "dragoman_gateway_shed", "Jobs refused because the wait is too long.",
+            ("topic",), registry=self.registry,
+        )  # fmt: skip
+        self.characters = Counter(
+            "dragoman_gateway_characters", "Characters submitted.",
+            ("key",), registry=self.registry,
+        )  # fmt: skip
+        self.wait = Gauge(
+            "dragoman_gateway_predicted_wait_seconds", "Predicted wait of a new job.",
+            ("topic",), registry=self.registry,
+        )  # fmt: skip
+
+
+def admin_pages(metrics: Metrics, is_ready: Callable[[], bool]) -> web.Application:
+    """Return the pages of the second port: /livez, /readyz, /metrics."""
+
+    async def livez(_: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def readyz(_: web.Request) -> web.Response:
+        ready = is_ready()
+        return web.Response(status=200 if ready else 503, text="ok\n" if ready else "draining\n")
+
+    async def page(_: web.Request) -> web.Response:
+        body = generate_latest(metrics.registry)
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    app = web.Application()
+    app.router.add_get("/livez", livez)
+    app.router.add_get("/readyz", readyz)
+    app.router.add_get("/metrics", page)
+    return app

@@ -1,0 +1,84 @@
+"""Settings of `dragoman serve`: those of Kafka and Redis, and the group `serve`."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from dragoman_connections.groups import Group
+from dragoman_connections.settings import DragomanSettings
+from dragoman_schemas.languages import UnknownLanguage, normalise
+
+Api = Literal["deepl", "libretranslate"]
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine reaches an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _tag(value: str) -> str:
+    try:
+        return normalise(value)
+    except UnknownLanguage as error:
+        raise ValueError(str(error)) from None
+
+
+class ServeSettings(Group):
+    """Addresses, callers' keys, and bounds of the gateway."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8787
+    admin_host: str = "127.0.0.1"
+    admin_port: Annotated[int, Field(ge=0, le=65535)] = 9465
+    keys_file: Path | None = None
+    apis: tuple[Api, ...] = ("deepl", "libretranslate")
+    languages: tuple[str, ...] | None = None
+    formality: tuple[str, ...] | None = None
+    default_source_lang: str = "en"
+    hold_s: Seconds = 55.0
+    shed_after_s: Seconds = 300.0
+    grace_s: Seconds = 25.0
+    text_ttl_s: Annotated[int, Field(ge=60, le=2_592_000)] = 600
+    text_deadline_s: Seconds = 120.0
+    max_connections: Annotated[int, Field(ge=1)] = 4096
+    max_body_bytes: Annotated[int, Field(ge=1024)] = 1024 * 1024
+    allow_query_keys: bool = False
+    cors_origins: tuple[str, ...] = ()
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    log_requests: bool = True
+
+    @field_validator("languages", "formality")
+    @classmethod
+    def _tags(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return None if value is None else tuple(dict.fromkeys(map(_tag, value)))
+
+    @field_validator("default_source_lang")
+    @classmethod
+    def _one_tag(cls, value: str) -> str:
+        return _tag(value)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if not is_loopback(self.host) and self.keys_file is None:
+            raise ValueError(
+                f"host {self.host} can be reached from elsewhere, so keys_file is needed: make a "
+                "key with `dragoman serve new-key ID`, or set host to 127.0.0.1"
+            )
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ValueError("give both tls_cert and tls_key, or neither")
+        return self
+
+
+class GatewaySettings(DragomanSettings):
+    """Settings of `dragoman serve`."""
+
+    serve: ServeSettings = ServeSettings()

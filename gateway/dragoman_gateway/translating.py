@@ -1,0 +1,227 @@
+"""Translation of the texts of one request: into jobs by their language, and back in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, Protocol
+
+from dragoman_gateway.errors import ApiError, for_code
+from dragoman_gateway.jobs import Asked, ContentJobs
+from dragoman_gateway.keys import Key
+from dragoman_gateway.languages import Languages, base
+from dragoman_gateway.markup import MarkedText, Markup, Text, read_texts, size
+from dragoman_gateway.rooms import Rooms
+from dragoman_gateway.usage import Usage
+from dragoman_schemas.jobs import MAX_ITEMS, MAX_TEXT_BYTES
+from dragoman_schemas.results import ItemResult, TranslationResult
+from dragoman_text.detection import Detection
+from dragoman_text.letters import first_letters
+
+_ENOUGH_LETTERS: Final = 40
+"""Texts with fewer letters are judged with the others of their job by the worker."""
+_IN_A_THREAD: Final = 16 * 1024
+"""Markup of more bytes than that is read in a thread: it would stop all other requests."""
+
+
+class Detector(Protocol):
+    """What is needed of a LanguageDetector."""
+
+    def detect(self, text: str, candidates: Sequence[str] | None = None) -> Detection | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TextRequest:
+    """What a caller asks for; languages are canonical tags."""
+
+    texts: Sequence[str]
+    target: str
+    source: str | None = None
+    markup: Markup | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of the job."""
+    glossary_digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, by which API, and the trace of the request."""
+
+    key: Key
+    api: str
+    traceparent: str | None = None
+
+
+class Answer(NamedTuple):
+    """A translated text."""
+
+    text: str
+    source: str
+    """The language that it was in: given, reported, or guessed."""
+    confidence: float
+    warning: str | None = None
+    """Why a part of it is not as asked, such as `quality_failed`."""
+
+
+class _Item(NamedTuple):
+    """An item, and the number of its text."""
+
+    text: int
+    content: str
+
+
+class Translator:
+    """Translates requests."""
+
+    def __init__(
+        self,
+        *,
+        jobs: ContentJobs,
+        rooms: Rooms,
+        usage: Usage,
+        detector: Detector,
+        languages: Callable[[], Languages],
+        default_source: str,
+    ) -> None:
+        self._jobs = jobs
+        self._rooms = rooms
+        self._usage = usage
+        self._detector = detector
+        self._languages = languages
+        self._default_source = default_source
+
+    async def translate(self, request: TextRequest, caller: Caller) -> list[Answer]:
+        """Return the translations in the order asked. Raises ApiError and DragomanError."""
+        texts = await self._read(request)
+        characters = sum(map(len, request.texts))
+        guesses = [self._guess(request, text) for text in texts]
+        await self._usage.check(caller.key, characters)
+        async with self._rooms.enter(caller.key, characters):
+            found = await self._items(request, caller, texts, guesses)
+        return [
+            self._answer(request, given, text, found[number], guesses[number])
+            for number, (given, text) in enumerate(zip(request.texts, texts, strict=True))
+        ]
+
+    def detect(self, text: str) -> Detection | None:
+        """Return the likeliest of the languages that are offered; None without letters."""
+        return self._detector.detect(text, self._languages().bases)
+
+    async def _read(self, request: TextRequest) -> list[Text]:
+        if request.markup is not None and sum(map(size, request.texts)) > _IN_A_THREAD:
+            return await asyncio.to_thread(read_texts, request.texts, request.markup)
+        return read_texts(request.texts, request.markup)
+
+    def _guess(self, request: TextRequest, text: Text) -> Detection | None:
+        return None if request.source is not None else self.detect(text.prose)
+
+    async def _items(
+        self,
+        request: TextRequest,
+        caller: Caller,
+        texts: Sequence[Text],
+        guesses: Sequence[Detection | None],
+    ) -> list[list[ItemResult]]:
+        """Return the results of the items of each text."""
+        found: list[list[ItemResult]] = [[] for _ in texts]
+        batches = list(_batches(texts, guesses))
+        results = await _all(self._jobs.result(_asked(request, caller, each)) for each in batches)
+        for batch, result in zip(batches, results, strict=True):
+            for item, translated in zip(batch, _translations(result, len(batch)), strict=True):
+                found[item.text].append(translated)
+        return found
+
+    def _answer(
+        self,
+        request: TextRequest,
+        given: str,
+        text: Text,
+        items: Sequence[ItemResult],
+        guess: Detection | None,
+    ) -> Answer:
+        found = (each.detected_source_lang for each in items)
+        reported = next((tag for tag in found if tag is not None), None)
+        source = request.source or reported or (guess.language if guess else self._default_source)
+        sure = guess.confidence if guess and base(source) == guess.language else 1.0
+        if not items:
+            return Answer(given, source, sure if guess else 0.0)
+        written = text.written([each.text or "" for each in items])
+        kept = any(each.fallback == "source" for each in items)
+        kept = kept or (isinstance(text, MarkedText) and text.unfitting > 0)
+        return Answer(written, source, sure, "quality_failed" if kept else None)
+
+
+def _batches(
+    texts: Sequence[Text], guesses: Sequence[Detection | None]
+) -> Iterator[Sequence[_Item]]:
+    """Yield the items of each job: short texts with those of their own language."""
+    groups: dict[str | None, list[_Item]] = {}
+    for number, (text, guess) in enumerate(zip(texts, guesses, strict=True)):
+        short = guess is not None and len(first_letters(text.prose)) < _ENOUGH_LETTERS
+        group = groups.setdefault(guess.language if short and guess else None, [])
+        group += (_Item(number, content) for content in text.items)
+    for group in groups.values():
+        yield from _packed(group)
+
+
+def _packed(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
+    some: list[_Item] = []
+    weight = 0
+    for item in items:
+        own = size(item.content)
+        if some and (len(some) == MAX_ITEMS or weight + own > MAX_TEXT_BYTES):
+            yield some
+            some, weight = [], 0
+        some.append(item)
+        weight += own
+    if some:
+        yield some
+
+
+def _asked(request: TextRequest, caller: Caller, items: Sequence[_Item]) -> Asked:
+    """Return the job of some items. What the caller's key says counts for all its jobs."""
+    key = caller.key
+    quality = key.quality.model_dump(exclude_none=True) if key.quality else {}
+    contents = [item.content for item in items]
+    fields: dict[str, Any] = {
+        "text": contents[0] if len(contents) == 1 else contents,
+        "target_lang": request.target,
+        "source_lang": request.source,
+        **request.fields,
+        "quality": {"on_fail": "best_effort", **quality},
+        "memory": key.memory,
+        "profile": key.profile,
+    }
+    return Asked(
+        {name: value for name, value in fields.items() if value is not None},
+        sum(map(len, contents)),
+        key,
+        caller.api,
+        caller.traceparent,
+        request.glossary_digest,
+    )
+
+
+async def _all(work: Iterator[Any] | Any) -> list[TranslationResult]:
+    """Return the results of all jobs; the first failure ends the others' waits."""
+    awaited = list(work)
+    if len(awaited) == 1:
+        return [await awaited[0]]
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in awaited]
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
+def _translations(result: TranslationResult, count: int) -> Sequence[ItemResult]:
+    """Return the items of a result that has all of them. Raises ApiError."""
+    failed = next((each for each in result.translations if each.text is None), None)
+    if result.status == "completed" and failed is None and len(result.translations) == count:
+        return result.translations
+    why = (failed.error if failed else None) or result.error
+    if why is None:
+        raise ApiError(503, f"The translation is {result.status}. Ask again.", 1)
+    raise for_code(why.code, why.message)
