@@ -122,8 +122,11 @@ class Front:
             return web.Response(status=204, headers={"Allow": ", ".join(sorted(allowed))})
         if request.method not in allowed:
             raise ApiError(405, f"Use {' or '.join(sorted(endpoint.methods))} here.")
-        parameters = seen.parameters = await self._parameters(request)
-        key = self._key(request, parameters, endpoint)
+        if endpoint.needs_key:
+            parameters = seen.parameters = await self._parameters(request)
+            key = self._key(request, parameters, endpoint)
+        else:
+            parameters, key = Parameters({}), ANYONE
         seen.call = Call(request, parameters, key, endpoint.api, seen.traceparent)
         return json_response(await endpoint.handler(seen.call))
 
@@ -137,8 +140,6 @@ class Front:
 
     def _key(self, request: web.BaseRequest, parameters: Parameters, endpoint: Endpoint) -> Key:
         """Return the caller's key. Raises ApiError (403)."""
-        if not endpoint.needs_key:
-            return ANYONE
         secret = secret_of(request, parameters, in_query=self._settings.allow_query_keys)
         key = self._keys.find(secret)
         if key is None:

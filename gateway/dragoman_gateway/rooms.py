@@ -40,11 +40,20 @@ class _Room:
         return True
 
     def leave(self, characters: int) -> None:
-        """Give room back to those who wait."""
+        """Give room back."""
         self.requests -= 1
         self.characters -= characters
-        while self.waiting and self.take(self.waiting[0].key, self.waiting[0].characters):
-            self.waiting.popleft().admitted.set_result(None)
+        self.admit()
+
+    def admit(self) -> None:
+        """Let those in who wait and fit, first come first served."""
+        while self.waiting:
+            first = self.waiting[0]
+            if not first.admitted.done():  # not cancelled
+                if not self.take(first.key, first.characters):
+                    return
+                first.admitted.set_result(None)
+            self.waiting.popleft()
 
 
 class Rooms:
@@ -85,10 +94,11 @@ class Rooms:
             async with asyncio.timeout(self._patience_s):
                 await waiting.admitted
         except BaseException as error:
-            if waiting in room.waiting:
-                room.waiting.remove(waiting)
             if waiting.admitted.done() and not waiting.admitted.cancelled():
                 room.leave(waiting.characters)
+            elif waiting in room.waiting:
+                room.waiting.remove(waiting)
+                room.admit()  # those behind it may fit
             if isinstance(error, TimeoutError):
                 raise _too_many(1) from None
             raise
