@@ -18,7 +18,7 @@ from dragoman_connections.settings import SettingsError
 from dragoman_connections.tls import signature
 from dragoman_gateway.backlog import Backlog
 from dragoman_gateway.calls import Endpoint
-from dragoman_gateway.connections import KEEP_ALIVE_S, Connections
+from dragoman_gateway.connections import Connections
 from dragoman_gateway.deepl import DeepL, GlossaryDigest
 from dragoman_gateway.errors import BUSY, ApiError
 from dragoman_gateway.front import Front
@@ -109,9 +109,7 @@ class Gateway:
 
     async def _serve(self, stop: asyncio.Event, ready: Callable[[str], None]) -> None:
         serve = self._settings.serve
-        server = Connections(self._front, handler_cancellation=True, access_log=None,
-                             keepalive_timeout=KEEP_ALIVE_S, auto_decompress=False)  # fmt: skip
-        server.limit = serve.max_connections
+        server = Connections(self._front, limit=serve.max_connections)
         with _reported("serve.port", serve.host, serve.port):
             listening = await asyncio.get_running_loop().create_server(
                 server, serve.host, serve.port, ssl=self._tls, backlog=_BACKLOG

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from aiohttp import web
@@ -13,11 +14,15 @@ from dragoman_gateway.errors import ApiError
 HEADERS_S: Final = 10.0
 """Within which a new connection must have sent the headers of its first request."""
 KEEP_ALIVE_S: Final = 75.0
+_LINGER_S: Final = 2.0
+"""For which the rest of a refused body is read, so that its sender reads the answer."""
 _FULL: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"
     b"Connection: close\r\nContent-Length: 36\r\n\r\n"
     b'{"message":"Too many connections."}\n'
 )
+
+Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 class Connection(web.RequestHandler):
@@ -66,7 +71,17 @@ class Connection(web.RequestHandler):
 class Connections(web.Server):
     """All connections. One above the limit ends the oldest that is idle, else itself."""
 
-    limit = 4096
+    def __init__(self, front: Handler, *, limit: int) -> None:
+        """Answer requests by `front`."""
+        super().__init__(
+            front,
+            handler_cancellation=True,
+            access_log=None,
+            keepalive_timeout=KEEP_ALIVE_S,
+            lingering_time=_LINGER_S,
+            auto_decompress=False,
+        )
+        self._limit = limit
 
     def __call__(self) -> Connection:
         """Return a new connection."""
@@ -75,7 +90,7 @@ class Connections(web.Server):
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
         """Count a connection."""
         super().connection_made(handler, transport)
-        if len(self._connections) <= self.limit or not isinstance(handler, Connection):
+        if len(self._connections) <= self._limit or not isinstance(handler, Connection):
             return
         for oldest in self._connections:
             if isinstance(oldest, Connection) and oldest is not handler and oldest.is_idle:

@@ -16,7 +16,7 @@ import aiohttp
 
 from dragoman_connections.settings import load_settings
 from dragoman_gateway.app import endpoints_of
-from dragoman_gateway.connections import KEEP_ALIVE_S, Connections
+from dragoman_gateway.connections import Connections
 from dragoman_gateway.front import Front
 from dragoman_gateway.jobs import Asked, ContentJobs
 from dragoman_gateway.keys import KeyRing
@@ -107,11 +107,7 @@ class PlayedGateway:
         self.url = ""
 
     async def __aenter__(self) -> Self:
-        self.server = Connections(
-            self.front, handler_cancellation=True, access_log=None,
-            keepalive_timeout=KEEP_ALIVE_S, auto_decompress=False,
-        )  # fmt: skip
-        self.server.limit = self.settings.max_connections
+        self.server = Connections(self.front, limit=self.settings.max_connections)
         loop = asyncio.get_running_loop()
         self._listening = await loop.create_server(self.server, "127.0.0.1", 0)
         self.port: int = self._listening.sockets[0].getsockname()[1]

@@ -146,4 +146,4 @@ def test_a_new_key_is_found_by_its_secret_alone(tmp_path: Path) -> None:
 
 def test_another_host_needs_keys() -> None:
     with pytest.raises(SettingsError, match="keys_file is needed"):
-        load_settings(GatewaySettings, options={"serve.host": "0.0.0.0"})
+        load_settings(GatewaySettings, options={"serve.host": "192.0.2.1"})
