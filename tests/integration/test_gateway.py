@@ -1,21 +1,69 @@
-"""The gateway on a real Kafka and Redis with an echo worker; the official packages are clients."""
+"""The gateway on a real Kafka and Redis with echo workers; the official packages are clients."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+import signal
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import deepl
+import libretranslatepy
 import pytest
+import redis
 
+from dragoman_gateway.jobs import ABANDONED_S
 from support.processes.gateway_process import GatewayProcess
+from support.processes.waiting import wait_until
 from support.processes.worker_process import ForkedWorker
 from support.services.kafka_broker import KafkaBroker
 from support.services.redis_server import RedisServer
 
-Topic = Callable[..., str]
-
 pytestmark = [pytest.mark.kafka, pytest.mark.redis]
+
+
+class Site:
+    """A topic and a Redis of its own, with what is started on them."""
+
+    def __init__(self, folder: Path, kafka: KafkaBroker, server: RedisServer, topic: str) -> None:
+        self.folder, self.kafka, self.redis, self.topic = folder, kafka, server, topic
+        self.given: dict[str, Any] = {
+            "kafka": kafka.bootstrap, "redis": server.url, "topic": topic
+        }  # fmt: skip
+
+    def worker(self, **settings: Any) -> ForkedWorker:
+        return ForkedWorker(self.folder, **self.given, settings=settings)
+
+    def gateway(self, name: str = "gateway", **serve: Any) -> GatewayProcess:
+        settings = {f"serve.{key}": value for key, value in serve.items()}
+        settings["connect_timeout_s"] = 3
+        return GatewayProcess(self.folder, **self.given, settings=settings, name=name)
+
+    def jobs(self) -> list[str]:
+        """Return the ids of the jobs that have a key."""
+        with redis.Redis.from_url(self.redis.url) as client:
+            return sorted(key.decode() for key in client.scan_iter("dragoman:job:gw.*"))
+
+    def deliveries(self) -> list[int]:
+        """Return how often each job was claimed."""
+        with redis.Redis.from_url(self.redis.url) as client:
+            return [int(client.hget(key, "deliveries") or 0) for key in self.jobs()]
+
+
+@pytest.fixture
+def site(
+    kafka: KafkaBroker, own_redis: RedisServer, tmp_path: Path, request: pytest.FixtureRequest
+) -> Site:
+    topic = kafka.create_topic(f"gw-{abs(hash(request.node.name)) % 10**9}", 2, None)
+    kafka.create_topic(f"{topic}-dead", 1, None)
+    return Site(tmp_path, kafka, own_redis, topic)
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +75,8 @@ def served(
     topic = kafka.create_topic("gateway-tests", 2, None)
     kafka.create_topic(f"{topic}-dead", 1, None)
     with RedisServer(binary=redis_installed) as server:
-        given: dict[str, Any] = {"kafka": kafka.bootstrap, "redis": server.url, "topic": topic}
-        settings = {"serve.formality": ["de", "fr"]}
-        with (
-            ForkedWorker(folder, **given) as worker,
-            GatewayProcess(folder, **given, settings=settings) as gateway,
-        ):
+        site = Site(folder, kafka, server, topic)
+        with site.worker() as worker, site.gateway(formality=["de", "fr"]) as gateway:
             worker.ready()
             yield gateway.ready()
 
@@ -42,6 +86,27 @@ def translator(served: GatewayProcess) -> deepl.DeepLClient:
     return deepl.DeepLClient("any-key", server_url=served.url)
 
 
+def post(url: str, body: dict[str, Any], timeout_s: float = 90) -> tuple[int, Any]:
+    """Return status and JSON of the answer; status 0 if there was none."""
+    request = urllib.request.Request(  # noqa: S310 - of this machine
+        f"{url}/v2/translate", json.dumps(body).encode(), {"Content-Type": "application/json"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+    except OSError:
+        return 0, None
+
+
+def asked(text: str) -> dict[str, str]:
+    return {"text": text, "source_lang": "EN", "target_lang": "DE"}
+
+
+# --- the official packages ----------------------------------------------------------------------
+
+
 def test_texts_are_translated_in_the_order_of_deepls_client(translator: deepl.DeepLClient) -> None:
     texts = ["Where is the station?", "", "Bonjour, comment allez-vous aujourd'hui ?", "Thanks."]
     found = translator.translate_text(texts, target_lang="DE")
@@ -49,3 +114,183 @@ def test_texts_are_translated_in_the_order_of_deepls_client(translator: deepl.De
     assert [each.text for each in found] == [f"[de] {text}" if text else "" for text in texts]
     assert [each.detected_source_lang for each in found] == ["EN", "EN", "FR", "EN"]
     assert [each.billed_characters for each in found] == [len(text) for text in texts]
+
+
+def test_every_option_of_deepls_client_for_texts_is_understood(
+    translator: deepl.DeepLClient,
+) -> None:
+    found = translator.translate_text(
+        '<doc><p>One <x id="1"/> two.</p><raw>stay</raw></doc>',
+        source_lang="EN",
+        target_lang="PT-BR",
+        context="A page.",
+        split_sentences="nonewlines",
+        preserve_formatting=True,
+        formality="prefer_more",
+        tag_handling="xml",
+        outline_detection=False,
+        splitting_tags=["p"],
+        non_splitting_tags="b",
+        ignore_tags=["raw", "x"],
+        model_type=deepl.ModelType.QUALITY_OPTIMIZED,
+        custom_instructions=["Be brief."],
+    )
+    assert isinstance(found, deepl.TextResult)
+    assert found.text == '<doc><p>[pt-BR] One <x id="1"/> two.</p><raw>stay</raw></doc>'
+    assert found.model_type_used == "quality_optimized"
+
+
+def test_deepls_client_reads_languages_and_usage(translator: deepl.DeepLClient) -> None:
+    sources = {each.code: each for each in translator.get_source_languages()}
+    targets = {each.code: each for each in translator.get_target_languages()}
+    assert sources["EN"].supports_formality is None
+    assert targets["DE"].supports_formality is True
+    assert {"EN-GB", "EN-US", "PT-BR", "PT-PT", "ZH-HANS"} <= targets.keys()
+    assert translator.get_usage().character.valid
+
+
+def test_deepls_client_knows_our_errors(served: GatewayProcess) -> None:
+    client = deepl.DeepLClient("any-key", server_url=served.url)
+    with pytest.raises(deepl.DeepLException, match=r"target_lang.*not supported"):
+        client.translate_text("a", target_lang="XX")
+    with pytest.raises(deepl.DeepLException, match=r"Target language.*formality"):
+        client.translate_text("a", target_lang="TR", formality="more")
+
+
+def test_libretranslates_client(served: GatewayProcess) -> None:
+    client = libretranslatepy.LibreTranslateAPI(f"{served.url}/")
+    assert client.translate("Hello there.", "en", "de") == "[de] Hello there."
+    assert client.detect("Bonjour tout le monde, comment ça va ?")[0]["language"] == "fr"
+    assert {"en", "de"} <= {each["code"] for each in client.languages()}
+
+
+def test_curl_sends_a_form_of_two_megabytes_and_is_refused_with_the_limit(
+    served: GatewayProcess, tmp_path: Path
+) -> None:
+    (tmp_path / "form").write_text("text=" + "x" * 2_000_000)
+    done = subprocess.run(
+        ["curl", "-s", "-w", "%{http_code}", "--data-binary", f"@{tmp_path / 'form'}",
+         f"{served.url}/v2/translate"],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert done.stdout.endswith("413")
+    assert "1048576" in done.stdout
+
+
+# --- slow jobs, deaths and outages --------------------------------------------------------------
+
+
+def test_an_sdk_that_gives_up_and_asks_again_pays_once(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deepl.http_client, "min_connection_timeout", 1.0)
+    text = "#!sleep 3\nHello."
+    with site.worker() as worker, site.gateway() as gateway:
+        worker.ready()
+        client = deepl.DeepLClient("k", server_url=gateway.ready().url)
+        with ThreadPoolExecutor(8) as pool:
+            found = list(
+                pool.map(lambda _: client.translate_text(text, target_lang="DE"), range(8))
+            )
+    assert {str(each) for each in found} == {"[de] Hello."}
+    assert site.deliveries() == [1]
+
+
+class Callers:
+    """Callers that ask for one text after the other, and for each again until it is answered."""
+
+    def __init__(self, url: str, count: int) -> None:
+        self.answers: dict[str, list[int]] = {}
+        self._url, self._stop = url, threading.Event()
+        self._threads = [threading.Thread(target=self._call, args=(n,)) for n in range(count)]
+        for thread in self._threads:
+            thread.start()
+
+    def answered(self) -> int:
+        """Return how many texts are answered."""
+        return sum(tries[-1:] == [200] for tries in list(self.answers.values()))
+
+    def stop(self) -> None:
+        """Let each caller get its last answer."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(2 * ABANDONED_S)
+
+    def _call(self, number: int) -> None:
+        turn = 0
+        while not self._stop.is_set():
+            text, turn = f"Text {number} {turn}.", turn + 1
+            tries = self.answers.setdefault(text, [])
+            while not tries or tries[-1] != 200:
+                tries.append(post(self._url, asked(text), timeout_s=30)[0])
+                if tries[-1] == 0:
+                    time.sleep(0.05)  # nothing listens while it starts again
+
+
+def test_a_gateway_killed_under_load_pays_nothing_twice_and_leaves_no_caller_without_an_answer(
+    site: Site,
+) -> None:
+    with site.worker(**{"engine.echo.latency_s": 0.2}) as worker, site.gateway() as gateway:
+        worker.ready()
+        callers = Callers(gateway.ready().url, 16)
+        for _ in range(4):
+            wanted = callers.answered() + 20
+            wait_until(
+                lambda wanted=wanted: callers.answered() >= wanted, timeout_s=90, what="answers"
+            )
+            gateway.kill()
+            gateway.start()
+            gateway.ready()
+        callers.stop()
+    assert all(tries[-1] == 200 for tries in callers.answers.values())
+    assert set(site.deliveries()) == {1}
+    assert len(site.jobs()) == len(callers.answers)
+
+
+def test_a_redis_that_is_away_is_503_and_nothing_accepted_is_lost(site: Site) -> None:
+    with site.worker() as worker, site.gateway(hold_s=8) as gateway:
+        worker.ready()
+        gateway.ready()
+        site.redis.stop()
+        status, body = post(gateway.url, asked("Hello."))
+        assert (status, body) == (
+            503,
+            {"message": "The translation queue cannot be reached. Ask again."},
+        )
+        site.redis.start()
+        found = wait_until(
+            lambda: post(gateway.url, asked("Hello."))[0] == 200, timeout_s=60, what="an answer"
+        )
+    assert found
+
+
+def test_a_stop_answers_what_is_held_and_exits_with_0(site: Site) -> None:
+    with site.worker() as worker, site.gateway(grace_s=20) as gateway:
+        worker.ready()
+        gateway.ready()
+        with ThreadPoolExecutor(1) as pool:
+            held = pool.submit(post, gateway.url, asked("#!sleep 3\nHello."))
+            wait_until(
+                lambda: gateway.metric("dragoman_gateway_held") == 1, timeout_s=30, what="held"
+            )
+            gateway.send(signal.SIGTERM)
+            assert held.result(60)[0] == 200
+        assert gateway.wait(timeout_s=30) == 0
+
+
+def test_languages_come_from_the_workers(site: Site) -> None:
+    with redis.Redis.from_url(site.redis.url) as client, site.gateway() as gateway:
+        gateway.ready()
+        said = {"languages": ["de", "en", "sw"], "formality": True, "seen": _now()}
+        client.hset("dragoman:workers", "w1", json.dumps(said))
+        client.expire("dragoman:workers", 60)
+
+        def codes() -> set[str]:
+            with urllib.request.urlopen(f"{gateway.url}/v2/languages", timeout=5) as answer:  # noqa: S310
+                return {each["language"] for each in json.load(answer)}
+
+        assert wait_until(lambda: codes() == {"DE", "EN", "SW"}, timeout_s=30, what="languages")
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
