@@ -94,12 +94,12 @@ fmt: install ## Format and fix what ruff and rumdl can fix; write the reference 
 	$(BIN)/rumdl check --fix $$(git ls-files '*.md' ':!tests/data')
 
 lock: install ## Resolve requirements/*.lock from pyproject.toml (ARGS=--upgrade: newest versions)
-	$(BIN)/uv pip compile $(LOCK_FOR) pyproject.toml --extra echo --extra openai --extra box --extra documents --extra parquet --extra otel --extra msk \
+	$(BIN)/uv pip compile $(LOCK_FOR) pyproject.toml --extra echo --extra openai --extra box --extra documents --extra parquet --extra serve --extra otel --extra msk \
 		--group dev --group deploy --group cpu-engine $(ARGS) -o requirements/cpu.lock >/dev/null
 	@# What users install, in the versions that the tests ran with, and with hashes.
 	$(BIN)/uv pip compile $(LOCK_FOR) --generate-hashes pyproject.toml \
 		--constraint requirements/cpu.lock -o requirements/client.lock >/dev/null
-	@for extra in echo openai documents parquet otel msk box; do \
+	@for extra in echo openai documents parquet serve otel msk box; do \
 		$(BIN)/uv pip compile $(LOCK_FOR) --generate-hashes pyproject.toml --extra $$extra \
 			--constraint requirements/cpu.lock -o requirements/$$extra.lock >/dev/null; \
 	done

@@ -95,9 +95,7 @@ class ContentJobs:
     def _job(self, asked: Asked) -> tuple[TranslationJob, str]:
         """Return the job, and its fingerprint."""
         digest = fingerprint(asked.fields)
-        job_id = content_id(
-            "gw.", digest, scope=asked.key.id, glossary_digest=asked.glossary_digest
-        )
+        job_id = content_id("gw.", digest, scope=asked.key.id, glossary=asked.glossary_digest)
         within = asked.key.deadline_s or self._settings.text_deadline_s
         try:
             job = TranslationJob.model_validate(

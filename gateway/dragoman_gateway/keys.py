@@ -30,7 +30,7 @@ _OTHERS: Final = stat.S_IWGRP | stat.S_IXGRP | stat.S_IRWXO
 class Key(Group):
     """A caller, and what the caller may do."""
 
-    model_config = ConfigDict(populate_by_name=True, **Group.model_config)
+    model_config = Group.model_config | ConfigDict(populate_by_name=True)
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] = _NOBODY

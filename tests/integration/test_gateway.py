@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ def test_every_option_of_deepls_client_for_texts_is_understood(
         splitting_tags=["p"],
         non_splitting_tags="b",
         ignore_tags=["raw", "x"],
-        model_type=deepl.ModelType.QUALITY_OPTIMIZED,
+        model_type="quality_optimized",
         custom_instructions=["Be brief."],
     )
     assert isinstance(found, deepl.TextResult)
@@ -206,6 +207,9 @@ class Callers:
         for thread in self._threads:
             thread.start()
 
+    def have_answered(self, count: int) -> bool:
+        return self.answered() >= count
+
     def answered(self) -> int:
         """Return how many texts are answered."""
         return sum(tries[-1:] == [200] for tries in list(self.answers.values()))
@@ -235,9 +239,7 @@ def test_a_gateway_killed_under_load_pays_nothing_twice_and_leaves_no_caller_wit
         callers = Callers(gateway.ready().url, 16)
         for _ in range(4):
             wanted = callers.answered() + 20
-            wait_until(
-                lambda wanted=wanted: callers.answered() >= wanted, timeout_s=90, what="answers"
-            )
+            wait_until(partial(callers.have_answered, wanted), timeout_s=90, what="answers")
             gateway.kill()
             gateway.start()
             gateway.ready()
