@@ -73,12 +73,19 @@ def _form(content: bytes) -> bytes:
 
 def _read(read: Read) -> None:
     set_language(read, read.root, "language", read.options.target_lang.replace("-", "_"))
-    for context in read.root.descendants("context"):
-        name = context.child("name")
-        place = text_of(read.data[name.content : name.stop]) if name else ""
-        for number, each in enumerate(context.children):
-            if each.name == "message":
-                _add_message(read, each, f"{place}, message {number}")
+    for number, context in enumerate(read.root.children):
+        if context.name == "message":
+            _add_message(read, context, f"message {number}")
+        elif context.name == "context":
+            _add_context(read, context)
+
+
+def _add_context(read: Read, context: XmlElement) -> None:
+    name = context.child("name")
+    place = text_of(read.data[name.content : name.stop]) if name else ""
+    for number, each in enumerate(context.children):
+        if each.name == "message":
+            _add_message(read, each, f"{place}, message {number}")
 
 
 def _add_message(read: Read, message: XmlElement, place: str) -> None:

@@ -54,13 +54,21 @@ def _ttml(read: Read) -> None:
     rules = InlineRules(frozenset({"span"}), core=ruby.base, stays=ruby.is_reading)
     before = read.root.attributes.get(_LANG)
     set_tag(read, read.root, _LANG)
-    for each in read.root.descendants("body", "div"):
+    for each in _containers(read.root):
         if before and each.attributes.get(_LANG) == before:
             set_tag(read, each, _LANG)
     for number, each in enumerate(_outermost(read.root, "p"), 1):
         begin = each.attributes.get("begin")
         place = f"cue at {begin}" if begin else f"cue {number}"
         add_content(read, each, rules, Segment("", place, "cue"))
+
+
+def _containers(element: XmlElement) -> Iterator[XmlElement]:
+    """Yield the elements that hold cues; none is in the text of one."""
+    for each in element.children:
+        if each.name in {"body", "div"}:
+            yield each
+            yield from _containers(each)
 
 
 def _outermost(element: XmlElement, name: str) -> Iterator[XmlElement]:

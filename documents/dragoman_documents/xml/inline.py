@@ -143,6 +143,11 @@ def _marked(text: str) -> str:
     return _TEXT + text
 
 
+def _bare_ends(spelled: str) -> tuple[bool, bool]:
+    """Return whether a spelled text begins and ends with a literal blank."""
+    return spelled[:1].isspace(), spelled[-1:].isspace()
+
+
 @dataclass(slots=True)
 class _Reading:
     """The content of an element as it is read."""
@@ -291,6 +296,8 @@ class MixedWriter(NamedTuple):
         texts[-1] += self.trail
         keeping = Spelling(manner.pieces, manner.write).keeping(self.lead + text + self.trail)
         spelled = [manner.opening, *map(keeping, texts), manner.closing]
+        if _bare_ends("".join(spelled)) != _bare_ends("".join(raw for _, raw in manner.pieces)):
+            return None  # blanks at the ends of a document's text may count for nothing
         return spelled if self._means(spelled, ["", *texts, ""]) else None
 
     def _begun(self, texts: list[str], raw: str) -> list[str]:

@@ -20,6 +20,8 @@ _PIECE: Final = re.compile(
 """An escape, quotes with what is in them, or blanks."""
 _ALL_QUOTED: Final = re.compile(rf'{_QUOTED}"', re.DOTALL)
 _BLANKS: Final = re.compile(" {2,}")
+_LINE_END: Final = re.compile(r"\r\n?")
+"""XML reads it as a newline."""
 _NAMED: Final = {"n": "\n", "t": "\t"}
 _SPELLED: Final = str.maketrans({
     "\\": "\\\\", "'": "\\'", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": " ",
@@ -49,7 +51,7 @@ def _decoded(text: str) -> str:
         if match[3] is not None:
             quoted = not quoted
             return ""
-        return match[4] if quoted else " "
+        return _LINE_END.sub("\n", match[4]) if quoted else " "
 
     return _ESCAPE.sub(plain, text)
 

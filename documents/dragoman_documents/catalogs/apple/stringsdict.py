@@ -14,9 +14,10 @@ from dragoman_documents.plurals.messages import PluralText, is_known, plural_tex
 from dragoman_documents.plurals.rules import CATEGORIES
 from dragoman_documents.values import place_of
 from dragoman_documents.xml.files import Read, XmlCodec
-from dragoman_documents.xml.inline import InlineRules, Mixed, mixed
+from dragoman_documents.xml.html_in_text import Marked
+from dragoman_documents.xml.inline import InlineRules, MixedWriter, mixed
 from dragoman_documents.xml.plurals import FormWriter, Items, slot
-from dragoman_documents.xml.slots import translatable
+from dragoman_documents.xml.slots import Inner, translatable
 from dragoman_documents.xml.tree import XmlElement, text_of
 
 _RULES: Final = InlineRules()
@@ -148,12 +149,31 @@ def _plural(data: bytes, message: Mapping[str, _Member]) -> _Plural | None:
     return _Plural(format_key.value, found[1], found[2], found[4], forms)
 
 
-def _mixed(data: bytes, plural: _Plural, form: _Member) -> Mixed:
+@dataclass(frozen=True, slots=True)
+class _SentenceWriter:
+    """Writes a sentence, whose markup is in bytes of its own."""
+
+    raw: bytes
+    writer: MixedWriter
+
+    def written(self, text: str, inner: Inner) -> bytes:
+        """Return the content of the sentence. Raises ValueError if the tags do not fit."""
+        del inner
+        return self.writer.written(text, lambda start, end: self.raw[start:end])
+
+    def fixed(self, ranges: Sequence[tuple[int, int]]) -> str:
+        """Return the markup of the sentence."""
+        del ranges
+        return self.writer.fixed(())
+
+
+def _mixed(data: bytes, plural: _Plural, form: _Member) -> Marked:
     """Return a form as a sentence."""
     raw = plural.sentence(data[form.value.content : form.value.stop])
     element = XmlElement(form.value.name, {}, 0, 0)
     element.stop = element.end = len(raw)
-    return mixed(raw, element, _RULES)
+    found = mixed(raw, element, _RULES)
+    return Marked(found.text, found.codes, _SentenceWriter(raw, found.writer))
 
 
 def _raw(data: bytes, member: _Member | None) -> bytes:

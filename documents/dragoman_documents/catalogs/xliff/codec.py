@@ -55,8 +55,9 @@ _TWO: Final = _Version("segment", "trgLang", "xliff", "initial")
 def _read(read: Read) -> None:
     second = read.root.attributes.get("version", "1.2").startswith("2")
     version = _TWO if second else _ONE
-    for holder in read.root.descendants(version.holder):
-        set_language(read, holder, version.language, read.options.target_lang)
+    for holder in (read.root, *read.root.children):
+        if holder.name == version.holder:
+            set_language(read, holder, version.language, read.options.target_lang)
     for unit, context in _units(read, read.root, version, ""):
         _add(read, unit, context, version)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -40,6 +40,7 @@ from dragoman_documents.markup.html.tokens import (
     Token,
     TokenKind,
     attributes,
+    tags_whole,
     tokens,
 )
 from dragoman_documents.markup.templates import parted, ranges
@@ -90,8 +91,10 @@ def read_page(
     rules: Rules = HTML_RULES,
 ) -> Page:
     """Return the segments of a document, those within inline codes before the ones around them."""
-    reader = _Reader(Page(text, xml, rules, language=language), headings=headings)
-    for start, end, tag in tokens(text, xml=xml):
+    templates = ranges(text)
+    page = Page(text, xml, rules, language=language)
+    reader = _Reader(page, templates, headings=headings)
+    for start, end, tag in tokens(tags_whole(text, templates, xml=xml), xml=xml):
         if tag.kind == "start":
             reader.start(start, end, tag)
         elif tag.kind == "end":
@@ -108,7 +111,7 @@ def _primary(language: str) -> str:
 class _Reader:
     """A document as it is read."""
 
-    def __init__(self, page: Page, *, headings: bool) -> None:
+    def __init__(self, page: Page, templates: Sequence[tuple[int, int]], *, headings: bool) -> None:
         self._page = page
         self._text = page.text
         self._xml = page.xml
@@ -117,7 +120,7 @@ class _Reader:
         self._run = Run()
         self._suspended: list[Run] = []
         self._headings: list[tuple[str, str]] | None = [] if headings else None
-        self._templates = ranges(self._text)
+        self._templates = templates
         self._line, self._counted = 1, 0
 
     def content(self, start: int, end: int, kind: TokenKind) -> None:

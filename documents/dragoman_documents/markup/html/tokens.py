@@ -7,7 +7,7 @@ and 24 kB of unclosed tags (`<a ` repeated) take it 14 seconds. Here time is lin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from dragoman_documents.markup.html.elements import names
@@ -192,3 +192,31 @@ def _script_end(text: str, start: int) -> int:
         else:
             nested = escaped and not match[1]
     return len(text)
+
+
+def tags_whole(text: str, templates: Sequence[tuple[int, int]], *, xml: bool) -> str:
+    """Return a text of the same length, in which no template within a tag holds the tag's end.
+
+    `<p {% if a > b %}class="x"{% endif %}>` is one tag to whoever reads the page.
+    """
+    odd = [each for each in templates if text.find(">", *each) >= 0]
+    if not odd:
+        return text
+    waiting = tokens(_masked(text, odd), xml=xml)
+    behind, kind = 0, "text"
+    found: list[tuple[int, int]] = []
+    for start, end in odd:
+        while behind <= start:
+            _, behind, (kind, *_) = next(waiting)
+        if kind not in {"text", "cdata"}:
+            found.append((start, end))
+    return _masked(text, found)
+
+
+def _masked(text: str, ranges: Sequence[tuple[int, int]]) -> str:
+    parts: list[str] = []
+    place = 0
+    for start, end in ranges:
+        parts += (text[place:start], text[start:end].replace(">", "-"))
+        place = end
+    return "".join([*parts, text[place:]])

@@ -14,6 +14,7 @@ from support.documents.laws import (
     assert_identity,
     assert_itself_again,
     assert_read_back,
+    tagged,
     translations,
 )
 
@@ -131,6 +132,18 @@ def test_what_has_no_text_has_no_segments(data: bytes) -> None:
 
 _names = st.sampled_from(["zero", "one", "two", "few", "many", "other"])
 _texts = st.sampled_from(["%lld a", "a b", "%lld of %lld a", "21 %1$d a", "", "%@ a"])
+
+
+@pytest.mark.parametrize(
+    "text", ["%lld &unknown; file", "%lld <!-- c --> file", "<b>%lld</b> file"]
+)
+@pytest.mark.parametrize("format_key", ["%#@files@", "You have %#@files@."])
+def test_markup_in_a_form_stays(text: str, format_key: str) -> None:
+    data = catalog({"one": text, "other": f"{text}s"}, format_key=format_key)
+    found = assert_identity(CODEC, data)
+    output = assert_read_back(CODEC, data, tagged(found)).decode()
+    markup = text.replace("%lld", "").replace("file", "").strip()
+    assert output.count(markup) == 2 * (markup != "<b></b>")
 
 
 @given(

@@ -46,6 +46,12 @@ def written(data: bytes, *texts: str | None, drafts: frozenset[int] = frozenset(
     return output.decode()
 
 
+def test_a_file_inside_of_a_source_is_no_file_to_translate() -> None:
+    inner = '<xliff><file source-language="en"><body><trans-unit id="2"/></body></file></xliff>'
+    (segment,) = segments(one(f"<source>A {inner}</source>"))
+    assert segment.text == "A <x1/>"
+
+
 def test_inline_elements_are_codes() -> None:
     (segment,) = segments(one('<source>A <g id="1">b</g> <x id="2"/><bpt id="3">{</bpt></source>'))
     assert (segment.text, segment.place) == ("A <g1>b</g1> <x2/><x3/>", "unit 1")

@@ -137,6 +137,42 @@ def test_a_message_of_qt_without_a_translation_gets_one_behind_its_source() -> N
     assert (plural.segments, len(plural.remarks)) == ((), 1)
 
 
+def test_messages_of_qt_outside_of_a_context_are_read_and_those_within_a_message_are_not() -> None:
+    inner = QT.removeprefix("<!DOCTYPE TS>").format(MESSAGE.format("", ">y"))
+    message = f"<message><source>A {inner}</source></message>"
+    xml = f"<!DOCTYPE TS><TS>{message}<message id='b'><source>B</source></message></TS>"
+    found = assert_identity(registry.codec("qt"), xml.encode())
+    assert [(each.text, each.place) for each in found.segments] == [
+        ("A <x1/>", "message 0"), ("B", "message 1"),
+    ]  # fmt: skip
+    assert_read_back(registry.codec("qt"), xml.encode(), ["<x1/> C", "D"])
+
+
+@pytest.mark.parametrize(
+    ("spelled", "text", "expected"),
+    [
+        ('" a', "a", "\\u0020[de] a"),
+        ('" a""', "a", "\\u0020[de] a"),
+        ('"\\u0020a', "a", "\\u0020[de] a"),
+        ('" "a', "a", '" "[de] a'),
+        ('a " b', "a  b", '[de] a " b'),
+        ('"a  b', "a  b", '[de] "a  b'),
+    ],
+)
+def test_quotes_of_android_that_do_not_end(spelled: str, text: str, expected: str) -> None:
+    xml = "<resources><string name='k'>{}</string></resources>"
+    codec, data = registry.codec("android"), xml.format(spelled).encode()
+    assert [each.text for each in assert_identity(codec, data).segments] == [text]
+    assert_itself_again(codec, data)
+    assert assert_read_back(codec, data, [f"[de] {text}"]).decode() == xml.format(expected)
+
+
+def test_a_newline_within_a_tag_in_cdata_of_android_stays() -> None:
+    data = b'<resources><string name="k"><![CDATA[<a"\r\n>h]]></string></resources>'
+    output = assert_read_back(registry.codec("android"), data, ["[de] <x1/>h"])
+    assert output == data.replace(b"[<a", b"[[de] <a")
+
+
 LENGTHS = "<lengthvariant>Long &lt;one</lengthvariant><lengthvariant>one</lengthvariant>"
 
 
@@ -155,6 +191,17 @@ def test_a_translation_of_qt_takes_the_place_of_those_of_several_lengths() -> No
     assert b"".join((LENGTHS.encode(), b"</translation>")) in output
     assert b"<translation>B</translation>" in output
     assert b"<translation>C</translation>" in output
+
+
+def test_a_passage_of_another_document_in_a_cue_of_ttml_stays() -> None:
+    xml = (
+        '<tt xml:lang="en" xmlns="http://www.w3.org/ns/ttml"><body xml:lang="en"><div>'
+        '<p>A <metadata><div xml:lang="en">b</div></metadata></p></div></body></tt>'
+    )
+    output = written("ttml", xml, "B <x1/>")
+    assert output == xml.replace('"en"', '"de"').replace(
+        '<div xml:lang="de">', '<div xml:lang="en">'
+    ).replace(">A ", ">B ")
 
 
 def test_cues_of_ttml_keep_their_times() -> None:

@@ -409,6 +409,10 @@ TEMPLATES = [
     ("<p {% if x %}class='a'{% endif %}>Text {{ 'a < b' }} and &eacute; {{ ü }} ü {{ z", [
         "Text <x1/> and é <x2/> ü {{ z"
     ]),
+    ("<p {% if a > b %}class='x'{% endif %}>One</p><p title=\"{{ a > b }}\">{{ a > b }} two", [
+        "One", "<x1/> two"
+    ]),
+    ("<p>One</p><b{{>}}two", ["One"]),
     ("<p>A {{ b <g1>c</g1> }} <i>d {{ e }}</i> &lt;g7> {{ f }}", [
         "A <x1/><g2><x3/></g2><x4/> <g5>d <x6/></g5> <x7/> <x8/>"
     ]),
