@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import BinaryIO, Final, Self
 
 from dragoman_connections.child import ChildProcess
 
@@ -40,11 +40,13 @@ class LinkedChild:
         self._command = list(command)
         self._grace_s = grace_s
         self._lock = "" if lock is None else str(lock)
-        self._env = {**own_environment(), **(env or {})}
+        self._env = own_environment() if env is None else dict(env)
+        self._since = 0
         self._process: ChildProcess | None = None
 
     async def __aenter__(self) -> Self:
-        with self.log.open("ab") as output:
+        self._since = self.log.stat().st_size if self.log.exists() else 0
+        with self._output() as output:
             self._process = await ChildProcess.start(
                 lambda descriptor: (
                     *(sys.executable, "-P", "-m", "dragoman_producer.box.parent_link"),
@@ -65,6 +67,10 @@ class LinkedChild:
         if self._process is not None:
             await self._process.end(self._grace_s + _KILLING_S)
 
+    def _output(self) -> BinaryIO:
+        descriptor = os.open(self.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return os.fdopen(descriptor, "ab")
+
     @property
     def exited(self) -> bool:
         """Whether the command is not running: not started yet, or exited."""
@@ -83,7 +89,7 @@ class LinkedChild:
 
     def last_lines(self, count: int) -> str:
         """Return the last `count` lines of the command's output."""
-        return last_lines(self.log, count)
+        return last_lines(self.log, count, self._since)
 
 
 def own_environment() -> dict[str, str]:
@@ -91,9 +97,9 @@ def own_environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
-def last_lines(log: Path, count: int) -> str:
-    """Return the last `count` lines of a log, taken from its last 64 KiB."""
+def last_lines(log: Path, count: int, since: int = 0) -> str:
+    """Return the last `count` lines of a log, taken from its last 64 KiB and after `since`."""
     with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - 65_536))
+        file.seek(max(since, log.stat().st_size - 65_536))
         text = file.read().decode(errors="replace")
     return "\n".join(text.splitlines()[-count:])

@@ -42,6 +42,7 @@ def main() -> int:
     connection = socket.socket(fileno=int(sys.argv[1]))
     grace_s, lock, command = float(sys.argv[2]), sys.argv[3], sys.argv[4:]
     adopt_orphans()
+    os.umask(0o077)  # what the command writes holds texts of its user
     held = _locked(lock, connection)
     parent = Channel(connection)
     # The parent has blocked the stop signals, until the forwarding handler is installed.

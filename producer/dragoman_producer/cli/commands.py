@@ -30,6 +30,7 @@ from dragoman_producer.cli import (
     submit,
     topics,
     translate,
+    up,
 )
 from dragoman_producer.cli.terminal import (
     FAILURE,
@@ -94,6 +95,7 @@ def _commands() -> typer.Typer:
     app.command()(results.status)
     app.command()(cancel.cancel)
     app.command()(audit.audit)
+    app.command()(up.up)
     app.add_typer(_glossary_commands(), name="glossary")
     app.add_typer(_memory_commands(), name="memory")
     app.add_typer(_dead_letter_commands(), name="dead-letters")

@@ -64,9 +64,18 @@ def profiles(  # noqa: PLR0917 - one parameter per option
             "--term", metavar="TERM=TRANSLATION", help="Glossary term in the prompt; repeatable."
         ),
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--for", metavar="MODEL", help="Print the profile of a model by its name or folder."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the prompt profiles, or show the prompt and the settings of one of them."""
+    if model is not None:
+        print_to(sys.stdout, _profile_of(model))
+        return
     from dragoman_worker.prompts.show import profile_rows
     from dragoman_worker.prompts.table import PROFILES
 
@@ -83,6 +92,20 @@ def profiles(  # noqa: PLR0917 - one parameter per option
             print_to(sys.stdout, json.dumps(asdict(row)))
     else:
         _print_table(profile_rows())
+
+
+def _profile_of(model: str) -> str:
+    """Return the profile that a model's name asks for. Exits with 2 where it says nothing."""
+    from dragoman_worker.prompts.table import PROFILES
+    from dragoman_worker.recognition import recognized_profile
+
+    if (name := recognized_profile(model)) is None:
+        fail(
+            2,
+            f"the name of the model {model} is that of no prompt profile; choose one with "
+            f"--profile: {', '.join(PROFILES)}",
+        )
+    return name
 
 
 def _read(file: str) -> Profile:

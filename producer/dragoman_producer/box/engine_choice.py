@@ -1,0 +1,203 @@
+"""The engine of a box: what the options name, and the settings that its worker gets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+
+import dragoman_producer
+from dragoman_producer.box.failures import Unusable
+from dragoman_producer.box.linked_child import own_environment
+from dragoman_producer.box.served_model import served_model
+
+EngineName = Literal["echo", "demo"]
+_OWNED: Final = ("kafka", "redis", "http", "engine.kind", "engine.url")
+"""Settings, and groups of them, that the box itself sets."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineChoice:
+    """An engine by the options of a command: exactly one of the first three is set."""
+
+    model: str | None = None
+    """Absolute path of a folder, or a name on a hub."""
+    server: str | None = None
+    engine: str | None = None
+    profile: str | None = None
+    gpus: str | None = None
+    settings: tuple[str, ...] = ()
+    """NAME=VALUE of further settings of the worker."""
+
+    @property
+    def shown(self) -> str:
+        """The engine as the user named it."""
+        options = {"--model": self.model, "--server": self.server, "--engine": self.engine}
+        return next(f"{name} {value}" for name, value in options.items() if value is not None)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the members, for the file that a later command reads."""
+        return {**asdict(self), "settings": list(self.settings)}
+
+    def same_engine(self, running: Mapping[str, Any], profile: str | None) -> bool:
+        """Whether a box with these members, and this profile in use, serves this choice."""
+        same = all(running.get(name) == getattr(self, name) for name in _NAMES)
+        return same and self.profile in {None, profile}
+
+
+_NAMES: Final = ("model", "server", "engine")
+
+
+def choice_of(
+    *,
+    model: str | None,
+    server: str | None,
+    engine: str | None,
+    profile: str | None = None,
+    gpus: str | None = None,
+    settings: Sequence[str] = (),
+) -> EngineChoice:
+    """Return the engine that the options name. Raises Unusable."""
+    if [model, server, engine].count(None) != 2:
+        raise Unusable("give one of --model DIR or NAME, --server URL and --engine echo or demo")
+    if engine is not None and engine not in get_args(EngineName):
+        raise Unusable(f"--engine: {engine!r} is not valid; choose echo or demo")
+    if server is not None and not server.startswith(("http://", "https://")):
+        raise Unusable(f"--server: {server!r} is not a URL; give it as http://HOST:8000")
+    for text in settings:
+        _check_setting(text)
+    named = None if model is None else _model(model)
+    return EngineChoice(named, server, engine, profile, gpus, tuple(settings))
+
+
+def _check_setting(text: str) -> None:
+    name, equals, _ = text.partition("=")
+    if not equals or not all(name.split(".")):
+        raise Unusable(f"--set {text}: give NAME=VALUE")
+    if name in _OWNED or name.split(".")[0] in _OWNED:
+        raise Unusable(f"--set {text}: the box sets {name} itself; leave this option out")
+
+
+def _model(given: str) -> str:
+    """Return the absolute path of a model's folder, or the name on a hub. Raises Unusable."""
+    path = Path(given).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise Unusable(f"--model {given}: the folder has no config.json; name a model's folder")
+        return str(path.resolve())
+    is_name = given.count("/") == 1 and not given.startswith((".", "/", "~", "-"))
+    if not is_name or path.is_file():
+        raise Unusable(
+            f"--model {given}: there is no such folder; give a model's folder, or a name on a hub, "
+            "such as tencent/Hy-MT2-7B"
+        )
+    return given
+
+
+def demo_model() -> Path:
+    """Return the folder of the demonstration's model in a clone. Raises Unusable."""
+    folder = Path(dragoman_producer.__file__).parents[2] / "demo" / "model"
+    if not (folder / "config.json").is_file():
+        raise Unusable(
+            f"--engine demo: the demonstration's model is not in {folder}, because only a clone of "
+            "the repository contains it; run the command of a clone, or use --engine echo"
+        )
+    return folder
+
+
+async def recognized(choice: EngineChoice) -> EngineChoice:
+    """Return the choice with the model that a server serves, and with a profile.
+
+    The worker's table knows the profiles of models by their names. Raises Unusable.
+    """
+    if choice.engine == "demo":
+        demo_model()
+    if choice.engine is not None:
+        return choice
+    if choice.server is not None and choice.model is None and not _sets(choice, "engine.model"):
+        found = await asyncio.to_thread(served_model, choice.server)
+        choice = replace(choice, settings=(*choice.settings, f"engine.model={json.dumps(found)}"))
+    if choice.profile is not None or _sets(choice, "engine.profile", "engine.profile_file"):
+        return choice
+    return replace(choice, profile=await _profile_for(_model_name(choice)))
+
+
+def _sets(choice: EngineChoice, *names: str) -> bool:
+    return any(text.partition("=")[0] in names for text in choice.settings)
+
+
+def _model_name(choice: EngineChoice) -> str:
+    if choice.model is not None:
+        return choice.model
+    text = next(text for text in choice.settings if text.startswith("engine.model="))
+    value = text.partition("=")[2]
+    try:
+        return str(json.loads(value))
+    except ValueError:
+        return value
+
+
+async def _profile_for(model: str) -> str:
+    """Ask the worker which profile a model's name stands for. Raises Unusable."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "dragoman_worker", "profiles", f"--for={model}"),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=own_environment(),
+    )
+    out, err = await process.communicate()
+    if process.returncode:
+        lines = err.decode(errors="replace").strip().splitlines() or ["the worker did not answer"]
+        raise Unusable(lines[-1].removeprefix("dragoman-worker: "))
+    return out.decode().strip()
+
+
+def worker_settings(choice: EngineChoice) -> dict[str, Any]:
+    """Return the groups of a worker's settings that depend on the engine."""
+    engine: dict[str, Any] = {"kind": "vllm"}
+    settings: dict[str, Any] = {"engine": engine}
+    if choice.engine == "echo":
+        engine["kind"] = "echo"
+    elif choice.engine == "demo":
+        options = {"max_model_len": 512, "max_num_seqs": 64, "enforce_eager": True}
+        engine |= {"model": str(demo_model()), "profile": "demo", "options": options}
+        # A small model keeps braces best (`check --tokens`), and a first look shows every text.
+        settings["quality"] = {"token_style": "braces", "on_fail": "best_effort"}
+    elif choice.server is not None:
+        engine |= {"kind": "openai", "url": choice.server}
+    else:
+        engine["model"] = choice.model
+    if choice.profile is not None:
+        engine["profile"] = choice.profile
+    if choice.gpus is not None:
+        engine["gpus"] = choice.gpus
+    return settings
+
+
+_KEPT: Final = (
+    "DRAGOMAN_ENGINE__API_KEY",
+    "DRAGOMAN_ENGINE__API_KEY_FILE",
+    "DRAGOMAN_ENGINE__CA_FILE",
+)
+"""Settings that the environment may give to a box's worker: a password is not for options."""
+
+
+def worker_environment(choice: EngineChoice) -> dict[str, str]:
+    """Return the worker's environment: settings of a real deployment must not reach a box."""
+    environment = {
+        name: value
+        for name, value in own_environment().items()
+        if not name.startswith("DRAGOMAN_") or name in _KEPT
+    }
+    if choice.engine == "demo":
+        # GiB: on two cores with a small model, 1 holds the KV cache of all items in flight.
+        environment.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
+    if choice.model is not None and os.path.isabs(choice.model):  # noqa: PTH117 - a text
+        environment["HF_HUB_OFFLINE"] = "1"
+    return environment

@@ -1,0 +1,133 @@
+"""One box: take its data folder, run it, say how to reach it, until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from dragoman_connections.terminal import how_to_install
+from dragoman_producer.box.data_folder import DataFolder
+from dragoman_producer.box.embedded_redis import executable
+from dragoman_producer.box.engine_choice import EngineChoice
+from dragoman_producer.box.failures import Unusable
+from dragoman_producer.box.linked_child import ChildFailed
+from dragoman_producer.box.running import Box, running
+from dragoman_producer.box.screen import BoxScreen
+
+_LOOK_S: Final = 0.2
+_PARTS: Final = ("confluent_kafka", "structlog", "aiohttp", "prometheus_client")
+
+Reached = Mapping[str, Any]
+"""How to reach a box: `bootstrap_servers`, `redis_url`, `worker_url`, `profile`, `pid`, `data`."""
+
+
+def check_installed() -> None:
+    """Raise Unusable where the embedded broker, Redis or the worker is missing."""
+    if missing := [name for name in _PARTS if find_spec(name) is None]:
+        raise Unusable(
+            f"parts of a box are not installed ({', '.join(missing)}); {how_to_install('box')}"
+        )
+    try:
+        executable()
+    except ChildFailed as error:
+        raise Unusable(str(error)) from None
+
+
+async def serve(
+    choice: EngineChoice,
+    folder: DataFolder,
+    screen: BoxScreen,
+    show: Callable[[Reached, bool], None],
+) -> None:
+    """Run a box until it is canceled or fails; show how to reach it, and whether it is new.
+
+    If one with equal options is live already, show how to reach that and return. Raises Unusable,
+    BoxFailed and ChildFailed.
+    """
+    if (live := await take_or_find(choice, folder, screen)) is not None:
+        show(live, False)
+        return
+    async with (
+        kept(folder) as runtime,
+        running(choice, folder.path, runtime, screen) as (box, end),
+        told(folder, box) as reached,
+    ):
+        show(reached, True)
+        await end
+
+
+async def take_or_find(
+    choice: EngineChoice, folder: DataFolder, screen: BoxScreen
+) -> Reached | None:
+    """Lock the folder, or return how to reach the box with equal options that holds it.
+
+    Waits for one that is starting or stopping. Raises Unusable if its options are others.
+    """
+    told_once = False
+    while not folder.take():
+        state = folder.state()
+        if state and state.get("choice") != choice.as_json():
+            raise Unusable(in_use(folder, state))
+        if reached := state.get("reached"):
+            return dict(reached)
+        if not told_once:
+            screen.line(f"Waiting for the box in {folder.path}, which is starting or stopping ...")
+            told_once = True
+        await asyncio.sleep(_LOOK_S)
+    old = folder.state().get("runtime", "")
+    folder.write_state({"pid": os.getpid(), "choice": choice.as_json(), "runtime": old})
+    return None
+
+
+def in_use(folder: DataFolder, state: Mapping[str, Any]) -> str:
+    """Return why a folder cannot be used with other options than its live box has."""
+    live = state.get("choice", {})
+    named = {name: live.get(name) for name in ("model", "server", "engine")}
+    shown = next((f"--{name} {value}" for name, value in named.items() if value), "other options")
+    return (
+        f"--data {folder.path}: a box with {shown} and its options runs there (process "
+        f"{state.get('pid')}); stop it, give its options, or give another --data"
+    )
+
+
+@asynccontextmanager
+async def told(folder: DataFolder, box: Box) -> AsyncIterator[Reached]:
+    """Write how to reach a box into its folder while the context is open."""
+    state = folder.state()
+    reached = reach(box, folder.path)
+    folder.write_state({**state, "reached": reached})
+    try:
+        yield reached
+    finally:
+        folder.write_state(state)
+
+
+def reach(box: Box, data: Path) -> Reached:
+    """Return how to reach a running box."""
+    return {
+        "bootstrap_servers": box.bootstrap,
+        "redis_url": box.redis_url,
+        "worker_url": box.worker.url,
+        "profile": box.choice.profile,
+        "pid": os.getpid(),
+        "data": str(data),
+        "worker_log": str(box.worker.log),
+    }
+
+
+@asynccontextmanager
+async def kept(folder: DataFolder) -> AsyncIterator[Path]:
+    """Make the runtime folder of a box; remove it and the state of the box at the end."""
+    runtime = folder.make_runtime()
+    try:
+        folder.write_state({**folder.state(), "runtime": str(runtime)})
+        yield runtime
+    finally:
+        folder.remove_state()
+        shutil.rmtree(runtime, ignore_errors=True)

@@ -1,0 +1,68 @@
+"""A data folder belongs to one live box, and the sockets of a box to its user alone."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from dragoman_producer.box import data_folder, machine
+from dragoman_producer.box.data_folder import DataFolder
+from dragoman_producer.box.failures import Unusable
+
+
+def test_one_box_holds_a_folder_and_the_next_one_takes_it_afterwards(tmp_path: Path) -> None:
+    first, second = DataFolder.open(tmp_path / "d"), DataFolder.open(tmp_path / "d")
+    assert first.take()
+    first.write_state({"pid": 1})
+    assert not second.take()
+    assert second.state() == {"pid": 1}
+    first.close()
+    assert second.take()
+    second.close()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "\x00"])
+def test_a_broken_state_is_none(tmp_path: Path, text: str) -> None:
+    folder = DataFolder.open(tmp_path)
+    (tmp_path / "box.json").write_text(text)
+    assert folder.state() == {}
+    folder.close()
+
+
+def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(Unusable, match="give a folder that this user can make"):
+        DataFolder.open(tmp_path / "file" / "data")
+
+
+def test_the_runtime_folder_is_private_and_that_of_a_killed_box_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_folder, "runtime_parent", lambda: tmp_path)
+    monkeypatch.setattr(data_folder, "socket_fits", lambda _: True)
+    folder = DataFolder.open(tmp_path / "d")
+    old = folder.make_runtime()
+    assert stat.S_IMODE(old.stat().st_mode) == 0o700
+    folder.write_state({"runtime": str(old)})
+    new = folder.make_runtime()
+    assert (old.exists(), new.is_dir()) == (False, True)
+    folder.close()
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o770])
+def test_a_runtime_folder_that_others_enter_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    tmp_path.chmod(mode)
+    assert machine.runtime_parent() is None
+    tmp_path.chmod(0o700)
+    assert machine.runtime_parent() == tmp_path
+
+
+def test_the_path_of_a_socket_has_room_in_a_short_folder_alone() -> None:
+    longest = Path("/" + "x" * (107 - len("/dragoman-12345678/redis.sock") - 1))
+    assert machine.socket_fits(longest)
+    assert not machine.socket_fits(longest / "x")

@@ -1,0 +1,79 @@
+"""What the options of a box name, and the settings that its worker gets by them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dragoman_connections.settings import load_settings
+from dragoman_producer.box.engine_choice import choice_of, worker_environment
+from dragoman_producer.box.failures import Unusable
+from dragoman_producer.box.worker_child import WorkerChild, to_toml
+from dragoman_worker.settings import WorkerSettings
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    folder = tmp_path / "Qwen3-4B"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    return str(folder)
+
+
+@pytest.mark.parametrize("option", ["model", "hub", "server", "echo", "demo"])
+def test_the_worker_accepts_the_settings_of_every_engine(
+    option: str, model: str, tmp_path: Path
+) -> None:
+    choice = choice_of(
+        model={"model": model, "hub": "tencent/Hy-MT2-7B"}.get(option),
+        server="http://127.0.0.1:8000" if option == "server" else None,
+        engine=option if option in {"echo", "demo"} else None,
+        profile="qwen3",
+        gpus="0,1",
+    )
+    worker = WorkerChild(
+        choice,
+        bootstrap="127.0.0.1:1",
+        redis_url="unix:///tmp/r.sock",
+        data=tmp_path,
+        runtime=tmp_path,
+        port=1,
+    )
+    config = tmp_path / "worker.toml"
+    config.write_text(to_toml(worker.settings), encoding="utf-8")
+    settings = load_settings(WorkerSettings, config)
+    kinds = {"server": "openai", "echo": "echo"}
+    assert settings.engine.kind == kinds.get(option, "vllm")
+    assert settings.kafka.bootstrap_servers == "127.0.0.1:1"
+    assert settings.redis.url == "unix:///tmp/r.sock"
+    assert settings.engine.profile == "qwen3"
+    assert settings.engine.gpus == ("0", "1")
+
+
+def test_settings_of_a_deployment_do_not_reach_the_worker_but_a_key_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS", "kafka:9092")
+    monkeypatch.setenv("DRAGOMAN_ENGINE__API_KEY", "secret")
+    given = worker_environment(choice_of(model=None, server="http://h", engine=None))
+    assert "DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS" not in given
+    assert given["DRAGOMAN_ENGINE__API_KEY"] == "secret"
+
+
+def test_a_relative_folder_is_the_same_choice_as_its_absolute_path(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(model).parent)
+    relative = choice_of(model=Path(model).name, server=None, engine=None)
+    assert relative == choice_of(model=model, server=None, engine=None)
+    assert worker_environment(relative)["HF_HUB_OFFLINE"] == "1"
+
+
+@pytest.mark.parametrize("name", ["a", "a/b/c", "../b", "/a/b", "~/x"])
+def test_what_is_neither_a_folder_nor_a_name_on_a_hub_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(Unusable, match="there is no such folder"):
+        choice_of(model=name, server=None, engine=None)
