@@ -64,8 +64,10 @@ class TranslationClient:
         self._settings = _settings(settings, bootstrap_servers, redis_url, topic)
         self._topic = self._settings.kafka.topic_names[0]
         timeout_s = self._settings.connect_timeout_s
-        self._publisher = Publisher(self._settings.kafka, connect_timeout_s=timeout_s)
         self._store = JobStore(self._settings.redis, connect_timeout_s=timeout_s)
+        self._publisher = Publisher(
+            self._settings.kafka, connect_timeout_s=timeout_s, bound=self._store.box_bound
+        )
         self._watch = ResultWatch(self._store)
         self._tracer = open_tracer(self._settings.tracing, self._topic)
         self._closed = False
@@ -182,6 +184,11 @@ class TranslationClient:
 
         async for handle in submit_each(submit, jobs, resubmit=resubmit, in_flight=in_flight):
             yield handle
+
+    async def in_box(self) -> bool:
+        """Whether these services are a box, whose queue is in memory (`dragoman up`)."""
+        self._check_open()
+        return await self._store.box_bound() is not None
 
     # --- reading --------------------------------------------------------------------------------
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final
 
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import (
     ClusterAuthorizationFailedError,
     KafkaError,
@@ -13,15 +15,22 @@ from aiokafka.errors import (
     TopicAuthorizationFailedError,
     UnknownTopicOrPartitionError,
 )
+from aiokafka.partitioner import DefaultPartitioner
 
 from dragoman_connections.kafka_producer import Headers, ReplaceableProducer
 from dragoman_connections.settings import KafkaSettings
 from dragoman_producer.broker import connection_options, end_within, hidden, unreachable
 from dragoman_producer.errors import BrokerRefused, BrokerUnreachable, ClientClosed
+from dragoman_producer.holding_back import HoldingBack
 
 _ATTEMPTS: Final = 3
 _MAX_REQUEST_BYTES: Final = 2_000_000
 _STOP_S: Final = 5.0
+_RECORD_ITSELF: Final = 100
+"""Bytes of a stored record beside its key, value and headers."""
+
+Bound = Callable[[], Awaitable[int | None]]
+"""Returns the bytes that a publisher may have in a partition of a box; None without a box."""
 
 
 class RecordTooLarge(Exception):
@@ -32,10 +41,18 @@ class Publisher:
     """Idempotent producer that connects at the first record and replaces itself when it breaks.
 
     Records may be published twice when a producer is replaced; a job's id makes that harmless.
+    In a box, whose queue is in memory, it waits while its own records fill a partition's share.
     """
 
-    def __init__(self, settings: KafkaSettings, *, connect_timeout_s: float) -> None:
+    def __init__(
+        self, settings: KafkaSettings, *, connect_timeout_s: float, bound: Bound | None = None
+    ) -> None:
         self._settings = settings
+        self._bound = bound
+        self._asked = False
+        self._holding: HoldingBack | None = None
+        self._admin: AIOKafkaAdminClient | None = None
+        self._partitioner = DefaultPartitioner()
         self._timeout_s = connect_timeout_s
         self._producer = ReplaceableProducer(self._start, self._stop)
         self._checking = asyncio.Lock()
@@ -49,11 +66,28 @@ class Publisher:
         BrokerUnreachable without an acknowledgement in connect_timeout_s: the record may still
         arrive then.
         """
-        for attempt in range(1, _ATTEMPTS + 1):
+        holding = await self._holding_back()
+        if holding is None:
+            await self._publish(topic, key, value, headers, None)
+            return
+        place = await self._place(topic, key)
+        size = len(key) + len(value or b"") + _RECORD_ITSELF + _bytes_of(headers)
+        async with holding.room(place, size) as acknowledged:
+            acknowledged(await self._publish(topic, key, value, headers, place.partition))
+
+    async def _publish(
+        self, topic: str, key: bytes, value: bytes | None, headers: Headers, partition: int | None
+    ) -> int:
+        """Publish one record; return its offset."""
+        attempt = 0
+        while True:
+            attempt += 1
             producer = await self._started(topic)
             try:
                 async with asyncio.timeout(self._timeout_s):
-                    await producer.send_and_wait(topic, value, key, headers=headers)
+                    sent = await producer.send_and_wait(
+                        topic, value, key, partition=partition, headers=headers
+                    )
             except MessageSizeTooLargeError:
                 raise RecordTooLarge from None
             except TopicAuthorizationFailedError:
@@ -66,12 +100,46 @@ class Publisher:
                 if attempt == _ATTEMPTS:
                     raise await self._unacknowledged(error) from error
             else:
-                return
+                return int(sent.offset)
+
+    # --- in a box -------------------------------------------------------------------------------
+
+    async def _holding_back(self) -> HoldingBack | None:
+        if self._bound is not None and not self._asked:
+            bound = await self._bound()
+            if self._holding is None and bound is not None:
+                self._holding = HoldingBack(bound, self._committed)
+            self._asked = True
+        return self._holding
+
+    async def _place(self, topic: str, key: bytes) -> TopicPartition:
+        producer = await self._started(topic)
+        every = sorted(await producer.partitions_for(topic))
+        return TopicPartition(topic, self._partitioner(key, every, every))
+
+    async def _committed(
+        self, partitions: Sequence[TopicPartition]
+    ) -> Mapping[TopicPartition, int]:
+        """Return the group's committed offsets. Raises BrokerUnreachable."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                if self._admin is None:
+                    admin = AIOKafkaAdminClient(**connection_options(self._settings))
+                    await admin.start()
+                    self._admin = admin
+                found: Mapping[TopicPartition, Any] = await self._admin.list_consumer_group_offsets(
+                    self._settings.group_id, partitions=list(partitions)
+                )
+        except (KafkaError, OSError, TimeoutError) as error:
+            raise await unreachable(self._settings, self._timeout_s, error) from None
+        return {place: each.offset for place, each in found.items() if each.offset >= 0}
 
     async def close(self) -> None:
         """Flush what was sent within a bound, then close every connection and task."""
         self._closed = True
         await self._producer.close()
+        if self._admin is not None:
+            await end_within(_STOP_S, self._admin.close)
 
     async def _started(self, topic: str) -> AIOKafkaProducer:
         """Return a started producer, having checked the topic once. Raises ClientClosed."""
@@ -149,6 +217,10 @@ class Publisher:
 
     async def _stop(self, producer: AIOKafkaProducer) -> None:
         await _stop(producer, min(_STOP_S, self._timeout_s))
+
+
+def _bytes_of(headers: Headers) -> int:
+    return sum(len(name) + len(value or b"") + 10 for name, value in headers)
 
 
 async def _stop(producer: AIOKafkaProducer, seconds: float) -> None:

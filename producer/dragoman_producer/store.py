@@ -12,7 +12,7 @@ from dragoman_producer.errors import BrokenKey, DragomanError, Unreadable
 from dragoman_producer.redis_link import RedisLink, is_wrong_type
 from dragoman_producer.reopening import remove_cancellations
 from dragoman_producer.state import JobState
-from dragoman_schemas import names, scripts
+from dragoman_schemas import box, names, scripts
 from dragoman_schemas.hints import hints, stream_entry
 from dragoman_schemas.results import JobStatus, TranslationResult, cancelled_result
 from dragoman_schemas.wire import encode_result, now_rfc3339
@@ -60,6 +60,11 @@ class JobStore:
         await self._stubs.close()
         await self._states.close()
         await self._link.close()
+
+    async def box_bound(self) -> int | None:
+        """Return what a publisher may have in a partition of a box; None where there is no box."""
+        ((reply,),) = await self._link.send([box.ask(self._keys)])
+        return box.bound_in(reply)
 
     # --- one job --------------------------------------------------------------------------------
 

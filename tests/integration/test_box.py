@@ -153,6 +153,25 @@ def test_a_foreign_publisher_that_overruns_the_queue_ends_the_box(folder: Path) 
         assert "records dropped: a publisher overran the queue" in box.errors
 
 
+def test_our_publishers_wait_instead_of_overrunning_the_queue(folder: Path) -> None:
+    """Alone, without waiting, they would fill the broker's memory: 12 partitions of 5 MiB."""
+    file = folder / "jobs.jsonl"
+    jobs = (json.dumps(a_job(f"j{n}", f"{n} " * 20_000)) for n in range(100, 800))
+    file.write_text("\n".join(jobs))
+    assert file.stat().st_size > 56_000_000
+    slow = ("--set", "limits.partition_span=5", "--set", "engine.echo.latency_s=0.01")
+    with BoxProcess(folder, *ECHO, *slow) as box:
+        status, out, errors = dragoman(box, "submit", str(file))
+        assert (status, out, errors.count("\n")) == (2, "", 1)
+        assert "give --wait" in errors
+        done = run_forked("dragoman", "submit", "--wait", "--json", str(file), env=box.env,
+                          timeout_s=240)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert {json.loads(line)["status"] for line in done.stdout.splitlines()} == {"completed"}
+        assert done.stdout.count("\n") == 700
+        assert box.running
+
+
 @pytest.mark.timeout(900)
 def test_a_box_that_is_killed_five_times_in_a_row_poisons_nothing(folder: Path) -> None:
     slow = ("--set", "engine.echo.latency_s=3600")

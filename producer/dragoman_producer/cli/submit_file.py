@@ -16,6 +16,7 @@ from dragoman_producer.cli.terminal import (
     FAILURE,
     PARTIAL,
     SUCCESS,
+    USAGE_ERROR,
     print_json,
     print_line,
     print_note,
@@ -72,6 +73,12 @@ class Submission:
         glossaries = GlossaryStore(settings)
         async with TranslationClient(settings=settings) as client, AsyncExitStack() as stack:
             stack.push_async_callback(glossaries.close)
+            if not self.wait and await client.in_box():
+                print_note(
+                    f"dragoman submit: {self.path}: the queue of this box is in memory, so jobs "
+                    "that nobody waits for could be lost; give --wait, or use `dragoman translate`"
+                )
+                return USAGE_ERROR
 
             async def digest(name: str) -> str | None:
                 try:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from dragoman_connections.settings import DragomanSettings
 from dragoman_producer.redis_link import RedisLink, is_wrong_type
 from dragoman_producer.reopening import remove_cancellations
-from dragoman_schemas import names
+from dragoman_schemas import box, names
 
 _FIELDS: Final = [
     names.FIELD_STATUS,
@@ -59,6 +59,11 @@ class JobKeys:
         calls = [[("HMGET", self._keys.job(job_id), *_FIELDS)] for job_id in job_ids]
         replies = await self._link.send(*calls) if calls else []
         return [self._job_key(reply) for (reply,) in replies]
+
+    async def box_bound(self) -> int | None:
+        """Return what a publisher may have in a partition of a box; None where there is no box."""
+        ((reply,),) = await self._link.send([box.ask(self._keys)])
+        return box.bound_in(reply)
 
     async def reopen(self, document_id: str) -> None:
         """Remove the cancellation of a document. Raises StoreUnreachable and StoreRefused."""

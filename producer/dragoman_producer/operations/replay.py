@@ -105,7 +105,11 @@ class _Replaying:
         self._options = options
         self._planner = ReplayPlanner(settings.kafka.topic_names)
         self._keys = JobKeys(settings)
-        self._publisher = Publisher(settings.kafka, connect_timeout_s=settings.connect_timeout_s)
+        self._publisher = Publisher(
+            settings.kafka,
+            connect_timeout_s=settings.connect_timeout_s,
+            bound=self._keys.box_bound,
+        )
         self._pace = _Pace(options.rate)
         self._reopening = Reopening(self._keys.reopen, set())
         self.totals = ReplayTotals()
