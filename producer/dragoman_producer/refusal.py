@@ -17,11 +17,10 @@ from dragoman_producer.publisher import Publisher
 from dragoman_producer.store import JobStore
 from dragoman_schemas import names
 from dragoman_schemas.failures import FailureCode
-from dragoman_schemas.jobs import TranslationJob
+from dragoman_schemas.jobs import DEFAULT_TTL_S, TranslationJob
 from dragoman_schemas.results import TranslationResult
 from dragoman_schemas.wire import encode_result, now_rfc3339, open_record
 
-_DEFAULT_TTL_S: Final = 86_400
 _MAX_MESSAGE_BYTES: Final = 1024
 _STAGE: Final = "submit"
 
@@ -46,7 +45,7 @@ async def record_refusal(
     key = refusal.job.job_id.encode()
     await publisher.publish(kafka.dead_letter_topic, key, None, _headers(refusal, kafka))
     result = _result(refusal)
-    ttl_ms = (refusal.job.ttl_s or _DEFAULT_TTL_S) * 1000
+    ttl_ms = (refusal.job.ttl_s or DEFAULT_TTL_S) * 1000
     if await store.fail(result, ttl_ms=ttl_ms) and kafka.results_topic:
         await publisher.publish(kafka.results_topic, key, encode_result(result), [])
 

@@ -146,6 +146,25 @@ class JobStore:
             for job_id, (reply,) in zip(job_ids, replies, strict=True)
         ]
 
+    async def forget(self, job_ids: Sequence[str]) -> list[scripts.RemovalAnswer | DragomanError]:
+        """Delete the keys of terminal jobs; answer for each job, or a BrokenKey."""
+        calls = [self._evalsha(scripts.FORGET, job_id, ()) for job_id in job_ids]
+        replies = await self._link.send(*calls)
+        return [
+            self._parsed(job_id, reply, scripts.parse_removal)
+            for job_id, (reply,) in zip(job_ids, replies, strict=True)
+        ]
+
+    async def forget_document(self, document_id: str) -> None:
+        """Delete a document's progress."""
+        keys = (self._keys.document_completed, self._keys.document_ended)
+        await self._link.send(*([("DEL", key(document_id))] for key in keys))
+
+    async def forget_in_gateway(self, document_id: str) -> int:
+        """Delete what the gateway keeps of a document; return how many keys that were."""
+        removed: int = await self._link.ask("DEL", self._keys.gateway_document(document_id))
+        return removed
+
     async def ended_bits(self, document_id: str) -> dict[bytes, bytes]:
         """Return the bits of a document's terminal jobs, by field."""
         found = await self._link.ask("HGETALL", self._keys.document_ended(document_id))

@@ -27,6 +27,8 @@ from dragoman_schemas.languages import UnknownLanguage, normalise
 SCHEMA_VERSION: Final = 1
 MAX_ITEMS: Final = 512
 MAX_TEXT_BYTES: Final = 128 * 1024
+DEFAULT_TTL_S: Final = 86_400
+"""How long a result is kept, unless its job says otherwise."""
 MAX_CONTEXT_BYTES: Final = 8 * 1024
 MAX_METADATA_BYTES: Final = 8 * 1024
 MAX_METADATA_ENTRIES: Final = 64

@@ -90,6 +90,10 @@ class Keys:
         """Return the key whose presence cancels a whole document."""
         return f"{self.prefix}document:{document_id}:cancel"
 
+    def gateway_document(self, document_id: str) -> str:
+        """Return the key of what the gateway keeps of a document."""
+        return f"{self.prefix}gateway:document:{document_id}"
+
     def glossary(self, name: str) -> str:
         """Return the key of a stored glossary's hash, which has no TTL."""
         return f"{self.prefix}glossary:{name}"

@@ -50,7 +50,7 @@ TERMINAL = ["completed", *NOT_COMPLETED]
 
 
 class Job:
-    """One key, and the six scripts on it with typical arguments."""
+    """One key, and the scripts on it with typical arguments."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -135,7 +135,7 @@ class Job:
         return self._client.eval(scripts.MARK.text, 1, self.key, *args)
 
     def reset(self) -> RemovalAnswer:
-        return scripts.parse_reset(self.call(scripts.RESET, scripts.reset_args()))
+        return scripts.parse_removal(self.call(scripts.RESET, scripts.reset_args()))
 
     @property
     def bits(self) -> dict[bytes, bytes]:
@@ -938,3 +938,30 @@ def test_replies_are_understood_with_decoded_responses_too(job: Job, redis_url: 
         assert duplicate.claim("a").verdict is Verdict.RUN
         assert duplicate.finish().written
         assert duplicate.claim(want_result=True).result == RESULT
+
+
+# --- forget -------------------------------------------------------------------------------------
+
+
+@pytest.mark.every_redis
+@pytest.mark.parametrize("status", ["completed", "failed", "cancelled", "expired"])
+def test_forget_removes_a_job_that_has_ended_and_a_repetition_changes_nothing(
+    job: Job, client: Any, status: str
+) -> None:
+    client.hset(job.key, mapping={"status": status, "result": "{}"})
+    assert forgotten(job) == RemovalAnswer(removed=True, status=status)
+    assert job.fields == {}
+    assert forgotten(job) == RemovalAnswer(removed=False, status=None)
+
+
+@pytest.mark.every_redis
+@pytest.mark.parametrize("status", ["queued", "running", "of another version"])
+def test_forget_leaves_a_job_that_would_come_back(job: Job, client: Any, status: str) -> None:
+    client.hset(job.key, "status", status)
+    assert forgotten(job) == RemovalAnswer(removed=False, status=status)
+    assert job.fields == {"status": status}
+    client.delete(job.key)
+
+
+def forgotten(job: Job) -> RemovalAnswer:
+    return scripts.parse_removal(job.call(scripts.FORGET, []))

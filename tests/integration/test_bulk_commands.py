@@ -186,3 +186,51 @@ def test_options_of_the_command_reach_the_jobs_and_a_topic_is_chosen(
 def test_a_text_that_looks_like_a_file_is_translated_with_text(installation: Installation) -> None:
     done = installation("submit", "--to", "de,fr", "--id", "own", "--text", "a.csv", "--wait")
     assert (done.returncode, done.stdout) == (0, "own.de\t[de] a.csv\nown.fr\t[fr] a.csv\n")
+
+
+# --- forget ---------------------------------------------------------------------------------------
+
+
+def test_ended_jobs_are_forgotten_and_others_are_refused(
+    installation: Installation, lines: Lines
+) -> None:
+    installation("submit", lines(a_job("g-1"), a_job("g-2")), "--wait")
+    installation.redis.hset("dragoman:job:g-3", "status", "running")
+    done = installation("forget", "g-1", "g-2", "g-3", "g-4")
+    assert done.returncode == 3
+    assert done.stdout.splitlines() == [
+        "g-1\tremoved", "g-2\tremoved", "g-3\trunning", "g-4\tunknown"
+    ]  # fmt: skip
+    assert "job g-3 is running: cancel it first" in done.stderr
+    assert "not reached: dead letters" in done.stderr
+    assert installation.redis.exists("dragoman:job:g-1", "dragoman:job:g-2") == 0
+    installation.redis.delete("dragoman:job:g-3")
+    again = installation("forget", "g-1", "--json")
+    assert (again.returncode, json.loads(again.stdout)["status"]) == (0, "unknown")
+
+
+def test_a_document_is_forgotten_with_its_progress_and_what_the_gateway_keeps(
+    installation: Installation, lines: Lines
+) -> None:
+    document = {"document_id": "gone", "total": 2}
+    jobs = [a_job(f"gone.{n}", document={**document, "index": n}) for n in range(2)]
+    installation("submit", lines(*jobs), "--wait")
+    installation.redis.set("dragoman:gateway:document:gone", "x")
+    done = installation("forget", "--document", "gone")
+    assert (done.returncode, done.stdout) == (0, "gone.0\tremoved\ngone.1\tremoved\n")
+    assert list(installation.redis.scan_iter("*gone*")) == []
+
+
+def test_approved_translations_of_a_text_are_forgotten(
+    installation: Installation, tmp_path: Path
+) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("en,de\nSave now,Jetzt speichern\nOpen now,Jetzt \u00f6ffnen\n", "utf-8")
+    assert installation("memory", "import", str(rows)).returncode == 0
+    text = tmp_path / "text"
+    text.write_text("Save now\n")
+    done = installation("forget", "--memory-text", str(text))
+    assert done.stdout == "1 approved translation removed\n"
+    assert installation("memory", "show", "--text", "Save now").returncode == 1
+    assert installation("memory", "show", "--text", "Open now").returncode == 0
+    assert installation("forget", "--memory-text", str(tmp_path / "none")).returncode == 2

@@ -398,7 +398,21 @@ def test_topics_show_prints_offsets_and_lag(dragoman: Shell) -> None:
         None,
         1,
     )
-    assert dragoman.topic in dragoman("topics", "show").out
+    shown = dragoman("topics", "show")
+    assert dragoman.topic in shown.out
+    assert "1 job left, " in shown.err
+
+
+def test_topics_show_watches_the_lag(dragoman: Shell, tmp_path: Path) -> None:
+    dragoman("submit", "--to", "de", "Hello.")
+    argv = command("dragoman", "topics", "show", "--watch", "--json")
+    with ChildProcess(argv, log=tmp_path / "log", env=dragoman.env, split_streams=True) as child:
+        child.wait_for(lambda: child.output.count("\n") >= 2, timeout_s=40, what="two looks")
+        child.interrupt()
+        assert child.wait(timeout_s=20) == 128 + signal.SIGINT
+    first, second = map(json.loads, child.output.splitlines()[:2])
+    assert first == {"lag": 1, "jobs_per_s": None, "eta_s": None}
+    assert second == {"lag": 1, "jobs_per_s": 0.0, "eta_s": None}
 
 
 def test_topics_show_fails_where_there_are_none(kafka: KafkaBroker) -> None:

@@ -61,6 +61,10 @@ def test_dead_letters_are_listed_by_code_id_and_time_and_shown_with_text_on_requ
     }
     _, by_code = installation.objects("dead-letters", "list", "--code", "invalid_job")
     assert {one["job_id"] for one in by_code} == {"odd", None}
+    _, counts = installation.objects("dead-letters", "list", "--by", "code")
+    assert {one["code"]: one["count"] for one in counts} == {"engine_failed": 1, "invalid_job": 2}
+    assert "engine_failed\t1\tbad\n" in installation("dead-letters", "list", "--by", "code").stdout
+    assert installation("dead-letters", "list", "--by", "age").returncode == 2
     _, by_id = installation.objects("dead-letters", "list", "--id", "bad")
     assert [one["job_id"] for one in by_id] == ["bad"]
     at = by_id[0]["at"]

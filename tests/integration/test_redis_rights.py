@@ -118,6 +118,7 @@ async def _follow(store: RedisStore) -> None:
 async def operate(settings: DragomanSettings) -> None:
     """Do all that operators do: audit, replay, and keep glossaries and the memory."""
     keys, glossaries, memory = JobKeys(settings), GlossaryStore(settings), MemoryStore(settings)
+    jobs = JobStore(settings.redis, connect_timeout_s=5)
     try:
         await keys.read(["w1", "none"])
         await keys.reopen("d1")
@@ -131,9 +132,16 @@ async def operate(settings: DragomanSettings) -> None:
         assert await memory.find("Save")
         tier = await memory.approved()
         assert tier.size is not None
+        await memory.add([ApprovedTranslation("Open", "Offen", "de")])
+        assert await memory.remove("Open") == 1
         assert await memory.clear(approved=True) == 1
         await live_workers(settings)
+        await jobs.forget(["none"])
+        await jobs.ended_bits("d1")
+        await jobs.forget_document("d1")
+        await jobs.forget_in_gateway("d1")
     finally:
+        await jobs.close()
         await keys.close()
         await glossaries.close()
         await memory.close()

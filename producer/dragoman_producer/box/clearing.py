@@ -36,5 +36,5 @@ async def _reset(client: redis.asyncio.Redis, keys: Sequence[bytes]) -> int:
             pipe.evalsha(scripts.RESET.sha1, 1, key)
         replies = await pipe.execute(raise_on_error=False)  # another program's key of another type
     return sum(
-        scripts.parse_reset(reply).removed for reply in replies if isinstance(reply, list | tuple)
+        scripts.parse_removal(reply).removed for reply in replies if isinstance(reply, list | tuple)
     )

@@ -22,6 +22,7 @@ from dragoman_producer.cli import (
     cancel,
     check_links,
     dead_letters,
+    forget,
     glossary,
     memory,
     memory_import,
@@ -94,6 +95,7 @@ def _commands() -> typer.Typer:
     app.command()(results.result)
     app.command()(results.status)
     app.command()(cancel.cancel)
+    app.command()(forget.forget)
     app.command()(audit.audit)
     app.command()(up.up)
     app.add_typer(_glossary_commands(), name="glossary")

@@ -16,10 +16,13 @@ from dragoman_producer.cli.terminal import (
 )
 
 if TYPE_CHECKING:
+    from dragoman_producer.operations.causes import Causes
     from dragoman_producer.operations.dead_letters import ReadDeadLetter
     from dragoman_producer.operations.replay import Judged, ReplayTotals
 
 _NONE: Final = "-"
+NO_CODE: Final = "no code"
+"""Of a dead letter that another program wrote."""
 
 
 def _fields(dead_letter: ReadDeadLetter) -> dict[str, Any]:
@@ -69,6 +72,16 @@ def print_as_line(dead_letter: ReadDeadLetter) -> None:
     fields = _fields(dead_letter)
     columns = ("at", "code", "job_id", "origin", "message")
     print_line("\t".join(plain(fields[name] or _NONE) for name in columns))
+
+
+def print_causes(causes: Causes, *, as_json: bool) -> None:
+    """Print a line per code: how many, and the first job."""
+    for code, count in causes.counts.most_common():
+        first = causes.first[code]
+        if as_json:
+            print_json({"code": code, "count": count, "first": first})
+        else:
+            print_line(f"{plain(code)}\t{count}\t{plain(first)}")
 
 
 def print_block(dead_letter: ReadDeadLetter, *, value: bool) -> None:

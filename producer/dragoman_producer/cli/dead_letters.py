@@ -10,9 +10,11 @@ import typer
 
 from dragoman_producer.cli import options
 from dragoman_producer.cli.dead_letter_lines import (
+    NO_CODE,
     print_as_json,
     print_as_line,
     print_block,
+    print_causes,
     report_judged,
     report_totals,
 )
@@ -26,6 +28,7 @@ from dragoman_producer.cli.terminal import (
     print_note,
     run,
 )
+from dragoman_producer.operations.causes import Causes
 
 if TYPE_CHECKING:
     from dragoman_producer.operations.dead_letters import DeadLetterFilter, ReadDeadLetter
@@ -58,6 +61,10 @@ def list_dead_letters(
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=1, help="Stop after N dead letters.")
     ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option("--by", metavar="code", help="Count them by error code instead."),
+    ] = None,
     as_json: options.AsJson = False,
     config: options.Config = None,
     kafka: options.Kafka = None,
@@ -65,11 +72,18 @@ def list_dead_letters(
 ) -> None:
     """List dead letters: time, error code, job id, place, message."""
     wanted = _filter(codes, ids, since, until)
+    if by not in {None, "code"}:
+        raise _invalid("--by", f"{by!r} is not valid; give code")
+    causes = Causes()
     print_dead_letter = print_as_json if as_json else print_as_line
     connection = ConnectionOptions(config, kafka, redis)
 
+    def count(dead_letter: ReadDeadLetter) -> None:
+        causes.add(dead_letter.code or NO_CODE, dead_letter.job_id or dead_letter.origin or "")
+
     async def work() -> int:
-        await _each_dead_letter(connection, wanted, print_dead_letter, limit)
+        await _each_dead_letter(connection, wanted, count if by else print_dead_letter, limit)
+        print_causes(causes, as_json=as_json)
         return SUCCESS
 
     run(work())

@@ -24,7 +24,8 @@ from dragoman_producer.cli.verdicts import Totals
 from dragoman_producer.cli.waiting import Found, Waits
 from dragoman_producer.client import TranslationClient
 from dragoman_producer.handle import JobHandle
-from dragoman_producer.operations.bulk import OUTSTANDING, Causes
+from dragoman_producer.operations.bulk import OUTSTANDING
+from dragoman_producer.operations.causes import Causes
 from dragoman_producer.operations.result_file import ResultFile
 from dragoman_producer.window import as_ended, in_order
 from dragoman_schemas.results import JobStatus, TranslationResult

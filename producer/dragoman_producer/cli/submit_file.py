@@ -30,16 +30,21 @@ from dragoman_producer.operations.bulk import (
     OUTSTANDING,
     UNACKNOWLEDGED,
     BulkSubmission,
-    Causes,
     Line,
     Submitted,
 )
+from dragoman_producer.operations.causes import Causes
 from dragoman_producer.operations.glossaries import GlossaryError, GlossaryStore
+from dragoman_producer.operations.workers import outlasting
 from dragoman_producer.window import as_ended
+from dragoman_schemas.jobs import DEFAULT_TTL_S
 from dragoman_schemas.results import JobStatus, TranslationResult
 
 _MOST_SHOWN: Final = 20
 """Lines and jobs that are refused and have a line of their own; all are counted."""
+
+
+_LEAST_ESTIMATED: Final = 100
 
 
 @dataclass(slots=True)
@@ -90,11 +95,21 @@ class Submission:
             bulk = self.bulk = BulkSubmission(
                 client, digest, self._refuse_job, resubmit=self.resubmit
             )
+            await self._warn(client)
             lines = inputs.jobs_of_file(self.path, self.wanted, self._refuse_line)
             async with aclosing(bulk.submitted(self._in_time(lines, waits))) as submitted:
                 await (self._results if self.wait else self._ids)(submitted, waits)
         self._summarize(bulk)
         return self._status(bulk)
+
+    async def _warn(self, client: TranslationClient) -> None:
+        """Warn if the first results are gone before the last ones are there."""
+        if self.total < _LEAST_ESTIMATED:
+            return
+        rate = sum(each.jobs_per_s for each in await client.workers())
+        ttl_s = self.wanted.more.get("ttl_s") or DEFAULT_TTL_S
+        if rate and (told := outlasting(self.total / rate, "the live workers", ttl_s)):
+            print_note(f"dragoman submit: {told}: read them meanwhile, or give a longer --ttl")
 
     def _in_time(self, lines: Iterator[Line], waits: Waits) -> Iterator[Line]:
         for line in lines:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from dragoman_connections.terminal import counted
 from dragoman_producer.cli import options
 from dragoman_producer.cli.options import ConnectionOptions
 from dragoman_producer.cli.terminal import (
     FAILURE,
     PARTIAL,
     SUCCESS,
+    duration,
+    flushed,
     print_json,
     print_line,
     print_note,
@@ -19,7 +22,10 @@ from dragoman_producer.cli.terminal import (
 )
 
 if TYPE_CHECKING:
+    from dragoman_producer.operations.backlog import Backlog
     from dragoman_producer.operations.topics import PartitionState, TopicMade
+
+_EVERY_S: Final = 5.0
 
 
 def create(
@@ -84,29 +90,63 @@ def create(
 
 def show(
     *,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Print the lag, rate and ETA every 5 s, until Ctrl-C.")
+    ] = False,
     as_json: options.AsJson = False,
     config: options.Config = None,
     kafka: options.Kafka = None,
     redis: options.Redis = None,
 ) -> None:
-    """Print the offsets and the consumer group's lag of every partition."""
+    """Print the offsets and the consumer group's lag of every partition, then what is left in all.
 
-    async def work() -> int:
-        from dragoman_producer.broker import hidden_topic  # keeps --help fast
-        from dragoman_producer.operations import topics
+    The rate is what live workers announce; with --watch it is what was settled since the last line.
+    """
+    connection = ConnectionOptions(config, kafka, redis)
+    run(_watch(connection, as_json=as_json) if watch else _show(connection, as_json=as_json))
 
-        settings = ConnectionOptions(config, kafka, redis).settings()
-        found = await topics.show_topics(settings)
-        if not as_json and found:
-            print_line(_row("TOPIC", "PARTITION", "FIRST", "NEXT", "COMMITTED", "LAG"))
-        for partition in found:
-            _print_partition(partition, as_json=as_json)
-        missing = topics.missing_topics(settings, found)
-        for name in missing:
-            print_note(f"dragoman topics show: {hidden_topic(name, 'DESCRIBE')}")
-        return FAILURE if missing and not found else PARTIAL if missing else SUCCESS
 
-    run(work())
+async def _show(connection: ConnectionOptions, *, as_json: bool) -> int:
+    from dragoman_producer.broker import hidden_topic  # keeps --help fast
+    from dragoman_producer.operations import topics
+    from dragoman_producer.operations.backlog import announced
+
+    settings = connection.settings()
+    found = await topics.show_topics(settings)
+    if not as_json and found:
+        print_line(_row("TOPIC", "PARTITION", "FIRST", "NEXT", "COMMITTED", "LAG"))
+    for partition in found:
+        _print_partition(partition, as_json=as_json)
+    missing = topics.missing_topics(settings, found)
+    for name in missing:
+        print_note(f"dragoman topics show: {hidden_topic(name, 'DESCRIBE')}")
+    if found:
+        print_note(_told(await announced(settings, found)))
+    return FAILURE if missing and not found else PARTIAL if missing else SUCCESS
+
+
+async def _watch(connection: ConnectionOptions, *, as_json: bool) -> int:
+    from contextlib import aclosing
+
+    from dragoman_producer.operations.backlog import watched  # keeps --help fast
+
+    async with aclosing(watched(connection.settings(), _EVERY_S)) as found:
+        async for backlog in found:
+            if as_json:
+                print_json(backlog.fields())
+            else:
+                print_line(_told(backlog))
+            flushed()
+    return SUCCESS
+
+
+def _told(backlog: Backlog) -> str:
+    jobs = f"{counted(backlog.lag, 'job')} left"
+    if not backlog.jobs_per_s:
+        why = "nothing was settled" if backlog.is_measured else "no live worker announces a rate"
+        return f"{jobs}, rate unknown: {why}" if backlog.lag else jobs
+    rate = f"{backlog.jobs_per_s:,.1f} jobs/s"
+    return f"{jobs}, {rate}, ETA {duration(backlog.eta_s or 0.0)}" if backlog.lag else jobs
 
 
 def _print_topic(topic: TopicMade, *, as_json: bool) -> None:

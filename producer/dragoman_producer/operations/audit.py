@@ -36,11 +36,11 @@ from dragoman_producer.operations.reading import (
 )
 from dragoman_producer.operations.topics import PartitionState, missing_topics, show_topics
 from dragoman_producer.operations.workers import LiveWorker, live_workers
+from dragoman_schemas.jobs import DEFAULT_TTL_S
 from dragoman_schemas.wire import Envelope, UnreadableRecord, open_record, replay_of
 
 Meter = Callable[[str, int, int], None]
 
-_DEFAULT_TTL_S: Final = 86_400
 _TTL_RANGE: Final = range(60, 2_592_001)
 _DOUBTS_PER_READ: Final = 1000
 _DEAD_LETTERS: Final = "dead letters"
@@ -226,7 +226,7 @@ def _envelope(value: bytes | None) -> Envelope | None:
 
 def _ttl_s(given: object) -> int:
     valid = isinstance(given, int) and not isinstance(given, bool) and given in _TTL_RANGE
-    return given if valid and isinstance(given, int) else _DEFAULT_TTL_S
+    return given if valid and isinstance(given, int) else DEFAULT_TTL_S
 
 
 def _committed(states: Sequence[PartitionState]) -> dict[tuple[str, int], int]:

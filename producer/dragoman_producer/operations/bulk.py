@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from dragoman_producer.client import TranslationClient
 from dragoman_producer.errors import SubmitFailed
 from dragoman_producer.handle import JobHandle
+from dragoman_producer.operations.causes import Causes
 from dragoman_producer.operations.seen import SeenLines
 from dragoman_producer.window import in_order
 from dragoman_schemas.content_ids import LINE_PREFIX, content_id
@@ -39,31 +38,6 @@ class Submitted(NamedTuple):
 
     handle: JobHandle
     is_equal: bool = False
-
-
-@dataclass(slots=True)
-class Causes:
-    """How many jobs ended by each cause, with the first job of each."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    first: dict[str, str] = field(default_factory=dict)
-
-    def add(self, cause: str, job_id: str) -> None:
-        """Count a job."""
-        self.counts[cause] += 1
-        self.first.setdefault(cause, job_id)
-
-    @property
-    def total(self) -> int:
-        """The number of jobs."""
-        return self.counts.total()
-
-    def told(self) -> str:
-        """Return all causes in words, the most frequent first."""
-        return ", ".join(
-            f"{count:,} {cause} (first {self.first[cause]})"
-            for cause, count in self.counts.most_common()
-        )
 
 
 class BulkSubmission:

@@ -147,6 +147,14 @@ class MemoryStore:
             if entry is not None and entry.source == wanted
         ]
 
+    async def remove(self, text: str) -> int:
+        """Delete all approved translations of a text; return how many there were."""
+        found = await self.find(text)
+        calls = [[("HDEL", self._keys.memory_approved(each.shard), each.field)] for each in found]
+        for (reply,) in await self._link.send(*calls) if calls else ():
+            self._link.checked(reply)
+        return len(found)
+
     async def machine(self) -> Tier:
         """Return the size of the machine's tier."""
         return await self._size(self._machine_keys(), _COUNT_FIELDS)

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from dragoman_connections.settings import DragomanSettings
 from dragoman_producer.errors import DragomanError
 from dragoman_producer.redis_link import RedisLink
+from dragoman_schemas.jobs import DEFAULT_TTL_S
 from dragoman_schemas.names import Keys
 
 _LIVE_S: Final = 30.0
@@ -44,6 +45,17 @@ async def live_workers(settings: DragomanSettings) -> list[LiveWorker]:
     fields = found.items() if isinstance(found, dict) else zip(found[::2], found[1::2], strict=True)
     made = (_worker(replica, value, time.time()) for replica, value in fields)
     return sorted((each for each in made if each is not None), key=lambda each: each.replica)
+
+
+def outlasting(seconds: float, rate_of: str, ttl_s: int = DEFAULT_TTL_S) -> str | None:
+    """Return what to tell of work that takes longer than its results are kept; None if it is not.
+
+    `rate_of` says whose rate `seconds` is known from.
+    """
+    if seconds <= ttl_s:
+        return None
+    kept = f"results are kept for {ttl_s / 3600:,.3g} h"
+    return f"at the rate of {rate_of} this takes about {seconds / 3600:,.3g} h, and {kept}"
 
 
 def _worker(replica: bytes, value: bytes, now: float) -> LiveWorker | None:

@@ -17,7 +17,8 @@ from dragoman_producer.manifest.files import FileRows
 from dragoman_producer.manifest.jobs import JobRows
 from dragoman_producer.manifest.runs import RunRows, seconds_for, target_langs
 from dragoman_producer.manifest.spent import count_rows, spent_in
-from dragoman_producer.runs.batching import Glossary
+from dragoman_producer.operations.workers import outlasting
+from dragoman_producer.runs.batching import JOB_SEGMENTS, Glossary
 from dragoman_producer.runs.budget import Spent, costs, rate_of, tokens_for
 from dragoman_producer.runs.chosen import ReadDocument, in_no_document
 from dragoman_producer.runs.events import Event, Finished, Noted, Planned
@@ -34,6 +35,9 @@ from dragoman_producer.runs.selecting import MANIFEST, REPORT, STATE_FOLDER, Fou
 from dragoman_producer.runs.stored_terms import StoredTerms
 from dragoman_producer.runs.writing import DocumentWriter
 from dragoman_producer.runs.writing_along import WritesAlong
+
+_LEAST_ESTIMATED = 1_000
+"""Segments of a run for which Redis is asked for the rate of live workers."""
 
 
 async def run_documents(
@@ -230,7 +234,18 @@ class _Run:
             rows, budget = count_rows(self._manifest, self._id), await self._budget(planned, needs)
             planned = replace(planned, rows=rows, budget=budget, seconds=budget["seconds"])
         self._emit(planned)
+        if not self._request.dry_run:
+            await self._warn(planned)
         return planned
+
+    async def _warn(self, planned: Planned) -> None:
+        """Warn if results of a run that is stopped may be gone before it is over."""
+        seconds, whose = seconds_for(self._manifest, planned.missing), "earlier runs"
+        if seconds is None and planned.missing >= _LEAST_ESTIMATED:
+            rate = sum(each.jobs_per_s for each in await self._client.workers())
+            seconds, whose = planned.missing / JOB_SEGMENTS / rate if rate else None, "live workers"
+        if seconds is not None and (told := outlasting(seconds, whose)):
+            self._emit(Noted(f"{told}: if you stop the run, resume it within that time"))
 
     async def _budget(self, planned: Planned, needs: list[Need]) -> dict[str, Any]:
         """Return what the missing segments cost, as far as anything tells."""

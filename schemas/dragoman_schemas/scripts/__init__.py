@@ -39,7 +39,10 @@ GLOSSARY: Final = _load("glossary")
 REMEMBER: Final = _load("remember")
 MARK: Final = _load("mark")
 RESET: Final = _load("reset")
-SCRIPTS: Final = (STUB, CLAIM, RELEASE, FINISH, CONFIRM, CANCEL, GLOSSARY, REMEMBER, MARK, RESET)
+FORGET: Final = _load("forget")
+SCRIPTS: Final = (
+    STUB, CLAIM, RELEASE, FINISH, CONFIRM, CANCEL, GLOSSARY, REMEMBER, MARK, RESET, FORGET,
+)  # fmt: skip
 
 SUSPECT_AFTER: Final = 2
 """Number of other outstanding claims that make a record a suspect."""
@@ -157,7 +160,7 @@ class GlossaryAnswer:
 
 @dataclass(frozen=True, slots=True)
 class RemovalAnswer:
-    """Reply of RESET. ``removed``: the key was deleted. ``status``: as it was before."""
+    """Reply of RESET and FORGET. ``removed``: the key was deleted. ``status``: as before."""
 
     removed: bool
     status: str | None
@@ -310,8 +313,8 @@ def parse_glossary(reply: Reply) -> GlossaryAnswer:
     return GlossaryAnswer(reply[0] == 1, _bytes(reply[1]) or None)
 
 
-def parse_reset(reply: Reply) -> RemovalAnswer:
-    """Return the parsed reply of RESET."""
+def parse_removal(reply: Reply) -> RemovalAnswer:
+    """Return the parsed reply of RESET or FORGET."""
     return RemovalAnswer(reply[0] == 1, _text(reply[1]) or None)
 
 

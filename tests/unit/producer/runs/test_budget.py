@@ -9,7 +9,7 @@ import pytest
 
 from dragoman_producer.operations.workers import LiveWorker
 from dragoman_producer.runs.budget import Spent, costs, rate_of, tokens_for
-from dragoman_producer.runs.events import Planned
+from dragoman_producer.runs.events import Noted, Planned
 from dragoman_producer.runs.request import Reading, RunRequest
 from dragoman_producer.runs.translating import run_documents
 from dragoman_producer.testing import InMemoryClient
@@ -62,6 +62,21 @@ async def test_a_run_that_has_ended_gives_its_rate(tmp_path: Path) -> None:
     assert found.budget is not None
     assert found.budget["seconds_by"] == "earlier runs"
     assert found.missing == 0
+
+
+async def test_a_run_that_takes_longer_than_results_are_kept_says_so_before_it_starts(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "t.csv").write_text("t\n" + "".join(f"Shirt {n}.\n" for n in range(2_000)), "utf-8")
+    client = InMemoryClient()
+    client.live = [LiveWorker("a.0", "m", 0.0001)]
+    request = RunRequest((tmp_path / "t.csv",), ("de",), tmp_path / "out")
+    events = [each async for each in run_documents(client, request)]
+    [noted] = [each.what for each in events if isinstance(each, Noted)]
+    assert noted == (
+        "at the rate of live workers this takes about 86.8 h, and results are kept for 24 h:"
+        " if you stop the run, resume it within that time"
+    )
 
 
 def test_earlier_jobs_of_a_model_give_its_tokens_and_their_spread() -> None:
