@@ -194,7 +194,7 @@ class _Splicing:
         if not isinstance(part.spelled, SpelledOnce) or not part.spelled.is_literal:
             return False
         source = self.segments[part.number].text
-        return not part.slot.titles and keeps_constructs(source, part.codes)
+        return not part.slot.titles and keeps_constructs(source, part.text, part.codes)
 
     def _blocks(self, writer: MarkdownWriter) -> Iterator[list[WrittenUnit]]:
         """Yield the units of each block that have a translation that Markdown can hold."""

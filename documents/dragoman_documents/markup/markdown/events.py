@@ -210,7 +210,7 @@ class _Reader:
             self._automatic += 1
             self._tokens.append(MarkdownToken("single", start, end))
             return
-        label = f"][{detail['id']}]" if detail and link in _BY_TEXT else ""
+        label = f"][{' '.join(detail['id'].split())}]" if detail and link in _BY_TEXT else ""
         width = _DELIMITERS.get(name) or (2 if self.source[start + 1] == ord("~") else 1)
         self._tokens.append(_new(MarkdownToken, ("open", start, start + width, label)))
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from dragoman_documents.codec import InlineCode
 from dragoman_documents.inline_codes import plain
+from dragoman_documents.markup.markdown.inlines import normalized
 from dragoman_documents.markup.markdown.parts import ADDRESS, DELIMITERS, glued
 from dragoman_documents.markup.markdown.spelled import (
     MARK,
@@ -21,10 +22,15 @@ from dragoman_documents.spelling import Kept, Spelling
 from dragoman_text.spans import has_letters
 
 _NUMBER: Final = "[1-9][0-9]{0,5}"
+_BRACKETED: Final = r"(?<![^ ])\[[^\W\d_]{2,30}\](?=[ ,;])"
+_BRACED: Final = r"(?<=[ ])\{[^\W\d_]{2,30}\}(?=[ ])"
+"""A word in brackets, which is a link where its label is defined, and one in braces."""
+_LABEL: Final = re.compile(r"\[([^\[\]]+)\]")
 _PLAIN: Final = re.compile(
-    r"(?=[^\W\d_]|<[gx])(?!(?:import|export)\b)"
+    r"(?=[^\W\d_]|<[gx]|\[)(?!(?:import|export)\b)"
     r"(?:[^\\`*\[\]|~_<&:$%^{}#=!\r\n\v\f]++"
     r"|!(?!<)|:(?=[ ]|\Z|</g)|&(?=[ ])|%(?!%)|#(?=\w)|(?<=[^\W_])_(?=[^\W_])"
+    rf"|{_BRACKETED}|{_BRACED}"
     rf"|<g{_NUMBER}>(?!</)|</g{_NUMBER}>|<x{_NUMBER}/>)*+(?<![ \t])"
 )
 """A text with tags and without a character that could be syntax where it stands."""
@@ -85,6 +91,7 @@ def written(
     """Return how a translation is written, with line breaks between marks; None if in doubt.
 
     Without a `spelling` its source is spelled as it is. `outermost`: a unit of a whole block.
+    Words in brackets and in braces must be text where it stands: compare `has_links`.
     """
     if not _PLAIN.fullmatch(text):
         return None
@@ -102,12 +109,19 @@ def written(
     return "".join(parts)
 
 
-def keeps_constructs(source: str, codes: Sequence[InlineCode]) -> bool:
-    """Return whether any translation that `written` returns has the constructs of its source.
+def has_links(text: str, labels: Container[str]) -> bool:
+    """Return whether words in brackets may be links: labels, or inside of the brackets of one."""
+    if "</g" in text and _PAIR.sub("", text).count("[") < text.count("["):
+        return True
+    return any(normalized(each) in labels for each in _LABEL.findall(text))
+
+
+def keeps_constructs(source: str, text: str, codes: Sequence[InlineCode]) -> bool:
+    """Return whether a translation that `written` returned has the constructs of its source.
 
     Neither of them has what constructs begin with but in their codes, which are the same.
     """
-    if _PLAIN.fullmatch(source) is None:
+    if _PLAIN.fullmatch(source) is None or any(each in source or each in text for each in "[{"):
         return False
     return not codes or ("@" not in source and all(each.opening[:2] != "[[" for each in codes))
 

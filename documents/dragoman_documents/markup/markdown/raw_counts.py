@@ -43,6 +43,8 @@ _OPTION: Final = re.compile(rb"\n[ \t>]*:([\w\-]+):[ ]")
 _SPELLED: Final = re.compile(rb"\\[!-/:-@\[-`{-~]|&#?[0-9A-Za-z]{1,31};")
 _LABELED: Final = re.compile(rb"\]\[([^\[\]]+)\]|\[([^\[\]]*)\]\[\]")
 _SHORT: Final = re.compile(rb"(?<!\])\[([^\[\]^@][^\[\]]*)\](?![(\[])")
+_QUOTED_LINE: Final = re.compile(rb"\n[ \t>]*")
+"""A line break in a label, in a quotation with the mark of that."""
 _WORDS: Final = bytes(set(range(256)) - set(b"\\&[]{}^:<\r\n"))
 """What no construct begins with, but for a line: those that begin with one."""
 DEFINED: Final = re.compile(rb"\n[ \t>]*(?:(?:[-*+]|[0-9]+[.)])[ \t]+)*\[([^\[\]\n]+)\]:")
@@ -90,4 +92,5 @@ def _references(text: bytes, defined: Collection[str]) -> list[str]:
 
 
 def _normalized(label: bytes) -> str:
-    return " ".join(label.decode("utf-8", "replace").split()).casefold()
+    bare = _QUOTED_LINE.sub(b" ", label) if b"\n" in label else label
+    return " ".join(bare.decode("utf-8", "replace").split()).casefold()

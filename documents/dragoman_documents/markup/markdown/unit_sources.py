@@ -128,7 +128,7 @@ def short_links(unit: MarkdownUnit, source: bytes) -> ShortLinks:
     return found
 
 
-def _is_label(unit: MarkdownUnit, source: bytes) -> bool:
+def is_label(unit: MarkdownUnit, source: bytes) -> bool:
     """Return whether a unit is the label of a wiki link."""
     before = source[max(0, unit.start - 8) : unit.start].rstrip(b" ")
     behind = source[unit.end : unit.end + 8].lstrip(b" ")
@@ -152,6 +152,6 @@ def context(unit: MarkdownUnit, source: bytes, known: str, *, mdx: bool) -> Cont
         mdx=mdx,
         cell=cell,
         bracketed=bracketed,
-        label=_is_label(unit, source),
+        label=is_label(unit, source),
         known=known,
     )

@@ -86,6 +86,10 @@ def _with_marks(tokens: list[MarkdownToken], masks: Masks) -> list[MarkdownToken
     return _joined(_paired(made, kinds), kinds, masks.source)
 
 
+_IN_LABEL: Final = re.compile(r"(?<![ \t\r\n])[ \t]*[\r\n][ \t\r\n>]*")
+"""A line break in a label, which counts as a blank there."""
+
+
 def _labelled_by_itself(
     token: MarkdownToken, tokens: Sequence[MarkdownToken], index: int, source: bytes
 ) -> MarkdownToken:
@@ -97,7 +101,7 @@ def _labelled_by_itself(
         index -= 1
         depth += (tokens[index].kind == "close") - (tokens[index].kind == "open")
     label = source[tokens[index].end : token.start].decode()
-    return token._replace(text=f"][{label}]")
+    return token._replace(text=f"][{_IN_LABEL.sub(' ', label)}]")
 
 
 def _adjoin(token: MarkdownToken, other: MarkdownToken) -> bool:

@@ -15,13 +15,14 @@ from dragoman_documents.inline_codes import composed, pieces
 from dragoman_documents.markup.markdown.events import MarkdownBlock
 from dragoman_documents.markup.markdown.extracting import Extracting, MarkdownSlot
 from dragoman_documents.markup.markdown.inlines import defined, normalized
-from dragoman_documents.markup.markdown.plain import SpelledOnce, finished, written
+from dragoman_documents.markup.markdown.plain import SpelledOnce, finished, has_links, written
 from dragoman_documents.markup.markdown.spelled import SourceUnit, Spelled
 from dragoman_documents.markup.markdown.unit_sources import (
     AS_IT_IS,
     context,
     inner_end,
     inner_start,
+    is_label,
     raw_of,
     short_links,
     spelling_of,
@@ -37,6 +38,8 @@ _LABEL: Final = re.compile(r"\[([^\[\]]+)\]")
 _ANGLES: Final = re.compile(r"<((?:https?|ftp)://[^<>]*)>")
 _EXTENDING: Final = frozenset({"gfm", "markdown-it", "obsidian"})
 """Dialects that make a link of a bare address and of the letters that follow it."""
+_HEADINGS: Final = frozenset({"heading", "title"})
+"""Kinds of blocks at whose end attributes may stand."""
 _CANONICAL: Final = {"_": "*", "__": "**"}
 _OWN_SYNTAX: Final[Mapping[Dialect, str]] = {
     "python-markdown": "=^~\\", "kramdown": "|", "myst": "$", "mdx": "$", "pandoc": "^~\\",
@@ -115,7 +118,9 @@ class MarkdownWriter:
         """Return a unit with its translation; None if Markdown cannot hold that."""
         spelling = spelling_of(unit, self.source, self._syntax, mdx=self.mdx)
         links = short_links(unit, self.source) if codes else {}
-        content = written(text, codes, spelling, links, outermost=unit.outermost)
+        content = None
+        if self._brackets_are_text(text, unit):
+            content = written(text, codes, spelling, links, outermost=unit.outermost)
         if content is not None:
             if spelling:
                 content = finished(content, raw_of(unit, self.source), mdx=self.mdx)
@@ -132,6 +137,17 @@ class MarkdownWriter:
         around = context(unit, self.source, self._known, mdx=self.mdx)
         spelled = Spelled(text, codes, around, source)
         return WrittenUnit(number, slot, spelled, text, codes) if spelled.holds else None
+
+    def _brackets_are_text(self, text: str, unit: MarkdownUnit) -> bool:
+        """Return whether a word in brackets or in braces is text wherever it stands here."""
+        if "{" in text and (self.mdx or unit.block.kind in _HEADINGS or not unit.outermost):
+            return False
+        if "[" not in text:
+            return True
+        inside = unit.wrap[0] or unit.block.kind == "title" or not unit.outermost
+        if inside or is_label(unit, self.source):
+            return False
+        return not has_links(text, self.definitions)
 
     @cached_property
     def _syntax(self) -> str:

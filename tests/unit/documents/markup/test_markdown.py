@@ -198,6 +198,17 @@ def test_each_of_equal_tags_has_the_translation_of_its_own_title() -> None:
     )
 
 
+@pytest.mark.parametrize("quote", ["", "> "])
+@pytest.mark.parametrize("definition", ["\n[child process]: /a\n", ""])
+def test_a_link_by_its_text_is_itself_with_a_line_break_in_its_label(
+    quote: str, definition: str
+) -> None:
+    data = f"{quote}See the [child process][]\n{quote}or the other one.\n{definition}".encode()
+    text = "Wer mehr will, sehe <g1>child process</g1> oder das andere."
+    output = assert_read_back(CODEC, data, [text]).decode()
+    assert f"[child\n{quote}process][]" in output
+
+
 def test_a_link_by_its_text_gets_its_label() -> None:
     document = "See [the guide] and [more][].\n\n[faq]\n\n[the guide]: a\n[more]: b\n[faq]: c\n"
     assert spliced(document, "Siehe <g1>Anleitung</g1> und <g2>mehr</g2>.", "Fragen") == (
