@@ -30,6 +30,9 @@ pytest.register_assert_rewrite("support")  # its failed assertions show what dif
 # ruff: noqa: E402  the modules are imported after that
 from support.plugins.engine_fixtures import (  # noqa: F401
     echo_engine,
+    llama_engine,
+    llama_installed,
+    llama_server,
     openai_engine,
     tiny_model,
     vllm_engine,

@@ -12,9 +12,10 @@ from dragoman_worker.engines.echo import EchoEngine
 from dragoman_worker.engines.openai import OpenAIEngine
 from dragoman_worker.engines.vllm import VllmEngine, arguments
 from dragoman_worker.settings import EchoSettings, EngineSettings
-from support.builders.engine_requests import ONE_PROCESS, OPTIONS, vllm_settings
+from support.builders.engine_requests import MAX_NUM_SEQS, ONE_PROCESS, OPTIONS, vllm_settings
 from support.builders.tiny_model import CONTEXT_TOKENS, make_tiny_model
 from support.processes.forked_engine import forked_engines
+from support.services.llama_server import LlamaServer
 from support.services.vllm_server import VllmServer
 
 
@@ -61,6 +62,40 @@ async def openai_engine(vllm_server: VllmServer, tiny_model: Path) -> AsyncItera
             profile="demo",
             exact_lengths=True,
             options=OPTIONS,
+        )
+    )
+    await engine.start()
+    yield engine
+    await engine.close()
+
+
+@pytest.fixture(scope="session")
+def llama_installed() -> None:
+    """Skip where this machine has no server of llama.cpp."""
+    pytest.importorskip("xllamacpp", reason="xllamacpp is not installed")
+
+
+@pytest.fixture(scope="session")
+def llama_server(
+    llama_installed: None, tiny_model: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LlamaServer]:
+    """Start llama.cpp's server on the tiny model; do not kill it."""
+    folder = tmp_path_factory.mktemp("llama-server")
+    with LlamaServer(tiny_model, folder, slots=MAX_NUM_SEQS, context=CONTEXT_TOKENS) as server:
+        yield server
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def llama_engine(llama_server: LlamaServer, tiny_model: Path) -> AsyncIterator[OpenAIEngine]:
+    """Start the engine whose server is `llama_server`, with token ids; it finds out the slots."""
+    engine = OpenAIEngine(
+        EngineSettings(
+            kind="openai",
+            url=(llama_server.url,),
+            tokenizer=str(tiny_model),
+            profile="demo",
+            exact_lengths=True,
+            options={"max_num_batched_tokens": OPTIONS["max_num_batched_tokens"]},
         )
     )
     await engine.start()

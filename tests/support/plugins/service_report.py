@@ -1,4 +1,4 @@
-"""Markers and counts of tests that ran against a real Kafka, Redis and vLLM.
+"""Markers and counts of tests that ran against a real Kafka, Redis, vLLM and llama.cpp.
 
 A pytest plugin, registered by conftest.py. Using a service's fixture marks the test, so that
 `-m kafka` selects it and the summary counts it. With DRAGOMAN_NO_SKIPS=1 a skip is a failure, so
@@ -24,8 +24,9 @@ _MARKER_OF = {
     "demo_model": "vllm",
     "vllm_engine": "vllm",
     "vllm_server": "vllm",
+    "llama_installed": "llama_cpp",
 }
-_SERVICES = {"kafka": "Kafka", "redis": "Redis", "vllm": "vLLM"}
+_SERVICES = {"kafka": "Kafka", "redis": "Redis", "vllm": "vLLM", "llama_cpp": "llama.cpp"}
 
 
 class ServiceReport:

@@ -37,6 +37,8 @@ class OpenAIServer:
         self.key = key
         self.models: list[dict[str, Any]] = [{"id": "m", "max_model_len": 512}]
         self.metrics: str | None = None
+        self.props: dict[str, Any] | None = None
+        """What llama.cpp's server would say of itself."""
         self.refuses: frozenset[str] = frozenset()
         """Parameters that get a 400."""
         self.refuses_all: int | None = None
@@ -83,6 +85,7 @@ class OpenAIServer:
         app = web.Application()
         app.router.add_get("/v1/models", self._models)
         app.router.add_get("/metrics", self._metrics)
+        app.router.add_get("/props", self._props)
         app.router.add_post("/v1/completions", self._complete)
         app.router.add_post("/v1/chat/completions", self._complete)
         # As vLLM does: a handler is cancelled when its client is gone.
@@ -113,6 +116,9 @@ class OpenAIServer:
 
     async def _metrics(self, _: web.Request) -> web.Response:
         return web.Response(status=404) if self.metrics is None else web.Response(text=self.metrics)
+
+    async def _props(self, _: web.Request) -> web.Response:
+        return web.Response(status=404) if self.props is None else web.json_response(self.props)
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         if (refused := self._refused(request)) is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from dragoman_worker.engines.openai.llama_cpp import renamed
 from dragoman_worker.engines.openai.prompt_tokens import TextPrompt, without_control_tokens
 from dragoman_worker.ports import Decoding, GenerationRequest, Prompt
 
@@ -12,12 +13,13 @@ COMPLETIONS: Final = "/v1/completions"
 CHAT: Final = "/v1/chat/completions"
 EXTENSIONS: Final[Mapping[str, Any]] = {
     "top_k": 1,
+    "min_p": 0.0,
     "repetition_penalty": 1.0,
     "stop_token_ids": [],
     "skip_special_tokens": True,
     "seed": 1,
 }
-"""Fields beyond OpenAI's, as vLLM, SGLang and llama.cpp name them, each with a harmless value."""
+"""Fields beyond OpenAI's, as vLLM and SGLang name them, each with a harmless value."""
 
 
 class ServerCall(NamedTuple):
@@ -33,17 +35,17 @@ def call(
     model: str,
     max_tokens: int,
     without: Sequence[str] = (),
+    llama_cpp: bool = False,
     exact: bool = False,
 ) -> ServerCall:
     """Return what to post for a request. Fields in `without` are those the server refuses.
 
-    Only parameters that differ from the API's defaults are sent, but for temperature and the
-    number of tokens, whose defaults differ from server to server. With `exact` the answer has
-    `max_tokens`.
+    With `llama_cpp` they have the names that it knows. With `exact` the answer has `max_tokens`.
     """
     decoding = request.decoding
     body: dict[str, Any] = {"model": decoding.adapter or model, "stream": False, "n": 1}
-    body |= {name: value for name, value in sampling(decoding).items() if name not in without}
+    given = {name: value for name, value in sampling(decoding).items() if name not in without}
+    body |= renamed(given) if llama_cpp else given
     ids = request.prompt_ids
     body["max_tokens"] = max_tokens
     if exact:
@@ -58,19 +60,21 @@ def call(
 
 
 def sampling(decoding: Decoding) -> dict[str, Any]:
-    """Return the parameters that differ from the API's defaults, and the temperature."""
-    given: dict[str, Any] = {"temperature": decoding.temperature}
-    for name, neutral in (
-        ("top_p", 1.0),
-        ("frequency_penalty", 0.0),
-        ("presence_penalty", 0.0),
-        ("repetition_penalty", 1.0),
-        ("seed", None),
-    ):
+    """Return the parameters that make the answer, also those that change nothing.
+
+    Without them vLLM takes those of the model's generation_config.json, perhaps a penalty, and
+    llama.cpp a top_p of 0.95 and a min_p of 0.05. Left out is what no server has by default.
+    """
+    given: dict[str, Any] = {
+        "temperature": decoding.temperature,
+        "top_p": decoding.top_p,
+        "top_k": decoding.top_k if decoding.top_k > 0 else -1,
+        "min_p": 0.0,
+        "repetition_penalty": decoding.repetition_penalty,
+    }
+    for name, neutral in (("frequency_penalty", 0.0), ("presence_penalty", 0.0), ("seed", None)):
         if (value := getattr(decoding, name)) != neutral:
             given[name] = value
-    if decoding.top_k > 0:
-        given["top_k"] = decoding.top_k
     if decoding.stop:
         given["stop"] = list(decoding.stop)
     if decoding.stop_token_ids:

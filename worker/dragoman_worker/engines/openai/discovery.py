@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dragoman_worker.engines.one_line import one_line
+from dragoman_worker.engines.openai import llama_cpp
 from dragoman_worker.engines.openai.bodies import CHAT, COMPLETIONS, EXTENSIONS
 from dragoman_worker.engines.openai.prompt_tokens import (
     EstimatedTokens,
@@ -47,7 +48,9 @@ class ServerFacts:
     tokens: PromptTokens
     profile: Profile
     refused: tuple[str, ...]
-    """Names of parameters that a server refuses."""
+    """Names of parameters that a server refuses or ignores."""
+    llama_cpp: bool = False
+    """Whether it is llama.cpp's server, which has other names for parameters."""
 
     @property
     def sends_ids(self) -> bool:
@@ -103,13 +106,19 @@ async def facts_of(
     """
     tokens = await prompt_tokens(server, model, own)
     path, sample = hello(model, tokens, chat=_chats(profile))
+    props = await llama_cpp.props_of(server)
+    refused = await refused_parameters(server, sample, path)
+    refused = tuple(dict.fromkeys((*refused, *(llama_cpp.IGNORED if props else ()))))
+    if refused:
+        logger().warning("engine_parameters_refused", server=server.url, names=refused)
     return ServerFacts(
         model=model,
-        version=await version_of(server),
+        version=f"llama.cpp {props.version}" if props else await version_of(server),
         context=context,
         tokens=tokens,
         profile=profile,
-        refused=await refused_parameters(server, sample, path),
+        refused=refused,
+        llama_cpp=props is not None,
     )
 
 
@@ -122,9 +131,10 @@ async def context_of(server: Server, model: Mapping[str, Any], given: object) ->
     if type(given) is int and given > 0:
         return given
     meta = model.get("meta")
+    props = await llama_cpp.props_of(server)
     for value in (
         model.get("max_model_len"),
-        await _n_ctx(server),
+        props and props.context,
         await _ollama_context(server, model.get("id")),
         model.get("context_length"),
     ):
@@ -135,15 +145,6 @@ async def context_of(server: Server, model: Mapping[str, Any], given: object) ->
         return trained
     logger().warning("engine_context_unknown", server=server.url, assumed=_UNKNOWN_CONTEXT)
     return _UNKNOWN_CONTEXT
-
-
-async def _n_ctx(server: Server) -> object:
-    """Return the context of a slot of llama.cpp's server."""
-    try:
-        reply = json.loads(await server.get("/props"))
-        return reply["default_generation_settings"]["n_ctx"]
-    except (ServerError, ValueError, KeyError, TypeError):
-        return None
 
 
 async def _ollama_context(server: Server, model: object) -> object:
@@ -213,7 +214,8 @@ async def _counted_by(server: Server, model: str, prompt: str | list[int]) -> in
 async def _check_tokenizer(server: Server, model: str, own: OwnTokens) -> None:
     """Raise Halt if the server's tokenizer is another: by its ids, or by how many it counts."""
     ours, theirs = own.plain_ids(_PROBE_TEXT), await _ids(server, model, _PROBE_TEXT)
-    alike = theirs == ours
+    # Rules by which a text is split may differ where the vocabulary is the same.
+    alike = theirs is not None and own.spelled(theirs) == own.spelled(ours)
     if theirs is None:
         counted = None
         with suppress(RequestRejected, Locked, Faulty):
@@ -232,7 +234,8 @@ _PROBE_TEXT: Final = "Grüße, 你好, привет: 3 × 7 = 21."
 
 
 async def _ids(server: Server, model: str, text: str) -> list[int] | None:
-    body = {"model": model, "prompt": text, "add_special_tokens": False}
+    # llama.cpp's name for the text is content.
+    body = {"model": model, "prompt": text, "content": text, "add_special_tokens": False}
     try:
         reply = await server.post("/tokenize", body, within_s=_START_S, quote=False)
     except ServerError:
@@ -272,8 +275,6 @@ async def refused_parameters(
             await server.post(path, {**sample, name: value}, within_s=_START_S, quote=True)
         except RequestRejected:
             refused.append(name)
-    if refused:
-        logger().warning("engine_parameters_refused", server=server.url, names=refused)
     return tuple(refused)
 
 

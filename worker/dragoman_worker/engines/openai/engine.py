@@ -27,7 +27,7 @@ from dragoman_worker.engines.openai.replies import (
     verdict,
 )
 from dragoman_worker.engines.openai.server import Server
-from dragoman_worker.engines.openai.servers import ServerPool
+from dragoman_worker.engines.openai.servers import PutOffs, ServerPool
 from dragoman_worker.engines.openai.trust import Trust
 from dragoman_worker.engines.openai.watch import ServerWatch
 from dragoman_worker.errors import (
@@ -35,7 +35,6 @@ from dragoman_worker.errors import (
     PermanentEngineError,
     ServersRefuse,
     TooLong,
-    Unavailable,
 )
 from dragoman_worker.ports import (
     EngineLimits,
@@ -48,8 +47,6 @@ from dragoman_worker.settings import EngineSettings
 
 _LEAST_ROOM: Final = 32
 """Tokens of an answer below which a prompt that the server refuses as too long is too long."""
-_BUSY_S: Final = 60.0
-"""Longest that a request is offered to servers that ask for fewer, until that is an outage."""
 
 
 class OpenAIEngine:
@@ -122,7 +119,11 @@ class OpenAIEngine:
         self._servers = ServerPool([Server(url, session, trust) for url in settings.url])
         self._found = await open_servers(self._servers, settings, wait_s=self._wait_s)
         watch = ServerWatch(
-            self._servers, self._found, settings=settings, trust=trust, died=self._refused_by_all
+            self._servers,
+            self._found,
+            settings=settings,
+            trust=trust,
+            died=lambda reason: self._die(ServersRefuse(reason)),
         )
         for each in self._servers.all:
             if not each.away:
@@ -149,7 +150,7 @@ class OpenAIEngine:
         self._raise_if_too_long(request)
         self._raise_if_refused(request)
         trouble = (request.request_id, hash(request.source))
-        offered, room = 0.0, self._room(request)
+        put_offs, room = PutOffs(), self._room(request)
         while True:
             watch = self._alive()
             server = await self._servers.acquire()
@@ -157,10 +158,7 @@ class OpenAIEngine:
             try:
                 generation = await self._ask(server, request, room)
             except Busy as error:
-                server.throttled(error)
-                offered = offered or asyncio.get_running_loop().time()
-                if asyncio.get_running_loop().time() - offered > _BUSY_S:
-                    raise Unavailable(f"{server.url}: {error}") from None
+                put_offs.add(server, error)
                 continue
             except Away as error:
                 await watch.broken(server, trouble, error)
@@ -230,7 +228,12 @@ class OpenAIEngine:
         found = self._known()
         exact = not self._may_cut
         path, body = bodies.call(
-            request, model=found.model, max_tokens=room, without=found.refused, exact=exact
+            request,
+            model=found.model,
+            max_tokens=room,
+            without=found.refused,
+            llama_cpp=found.llama_cpp,
+            exact=exact,
         )
         prompt_tokens = len(request.prompt_ids)
         within_s = self._pace.limit_s(prompt_tokens, room)
@@ -251,9 +254,6 @@ class OpenAIEngine:
         server.answered(tokens)
         self._answers += 1
         return completed(generation) if exact else generation
-
-    def _refused_by_all(self, reason: str) -> EngineDead:
-        return self._die(ServersRefuse(reason))
 
     def _die(self, death: EngineDead) -> EngineDead:
         if self._death is None:
@@ -281,11 +281,9 @@ class OpenAIEngine:
 
     def _raise_if_refused(self, request: GenerationRequest) -> None:
         """Raise PermanentEngineError for a parameter that the server refuses and that matters."""
-        if not self._known().refused:
-            return
-        asked = bodies.sampling(request.decoding)
+        asked = bodies.sampling(request.decoding) if self._known().refused else {}
         for name in self._known().refused:
-            if name not in asked or name in {"seed", "skip_special_tokens"}:
+            if name not in asked or name in {"seed", "min_p", "skip_special_tokens"}:
                 continue
             if getattr(request.decoding, name) != getattr(self._known().profile.sampling, name):
                 raise PermanentEngineError(f"sampling.{name}: the engine's server refuses it")

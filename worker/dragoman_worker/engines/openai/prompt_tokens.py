@@ -84,6 +84,10 @@ class OwnTokens:
         """Return the ids of a text without any template."""
         return list(self.tokenizer.encode(text, add_special_tokens=False))
 
+    def spelled(self, ids: Sequence[int]) -> str:
+        """Return the text of ids."""
+        return str(self.tokenizer.decode(ids)).strip()
+
 
 class EstimatedTokens:
     """Estimates from the length in bytes, by script where the server has counted some texts."""

@@ -77,6 +77,14 @@ class TooLongForServer(RequestRejected):
     """The prompt and the answer do not fit the context that the server allows."""
 
 
+class CacheFull(TooLongForServer):
+    """They do not fit what is left: slots of llama.cpp may share one context, and fail together."""
+
+
+class SharedOut(Busy):
+    """They did not fit beside other requests; with fewer of those they may."""
+
+
 class Faulty(ServerError):
     """The server failed at this request, or its reply is not an answer."""
 
@@ -106,7 +114,7 @@ def check_status(status: int, headers: Mapping[str, str], body: bytes, *, quote:
     if status == 429:
         raise Busy(reason, _pause_s(headers.get("Retry-After")))
     if status == 413 or (status in _OF_LENGTH and _TOO_LONG.search(body[:_MOST_BYTES])):
-        raise TooLongForServer(reason)
+        raise (CacheFull if status == 500 else TooLongForServer)(reason)
     raise (RequestRejected if 400 <= status < 500 else Faulty)(reason)
 
 

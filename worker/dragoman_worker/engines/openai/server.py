@@ -22,9 +22,11 @@ from dragoman_worker.engines.openai.gauges import Gauges, gauges_of
 from dragoman_worker.engines.openai.replies import (
     Away,
     Busy,
+    CacheFull,
     Faulty,
     Locked,
     ServerError,
+    SharedOut,
     TimedOut,
     check_status,
     parsed,
@@ -119,6 +121,10 @@ class Server:
         self._pending[task] = False
         try:
             return await self.post(path, body, within_s=within_s, quote=False)
+        except CacheFull as error:
+            if self.in_flight > 1 or time.monotonic() < self._left_alone_until:  # all at once
+                raise SharedOut(str(error), None) from None
+            raise
         except asyncio.CancelledError:
             if self._pending[task] and task.cancelling() - 1 <= cancels:
                 raise Away(self.away or "it was left out") from None

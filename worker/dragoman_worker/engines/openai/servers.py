@@ -1,14 +1,22 @@
-"""The servers of equal standing behind one engine: who gets the next request."""
+"""The servers of equal standing behind one engine: who gets the next request, and for how long."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import Final
 
+from dragoman_worker.engines.openai.replies import Busy, SharedOut, TooLongForServer, verdict
 from dragoman_worker.engines.openai.server import Server
 from dragoman_worker.errors import Unavailable
 from dragoman_worker.ports import EngineStats
+
+_BUSY_S: Final = 60.0
+"""Longest that a request is offered to servers that ask for fewer, until that is an outage."""
+_MOST_SHARED_OUT: Final = 16
+"""Times that a request may not fit beside others: each time there are fewer, down from 256."""
 
 
 class ServerPool:
@@ -98,3 +106,24 @@ class ServerPool:
 def _settle(turn: asyncio.Future[Server], error: Exception) -> None:
     if not turn.done():
         turn.set_exception(error)
+
+
+class PutOffs:
+    """How long, and how often, servers have put one request off."""
+
+    def __init__(self) -> None:
+        self._began: float | None = None
+        self._shared_out = 0
+
+    def add(self, server: Server, error: Busy) -> None:
+        """Count one: the server gets fewer requests. Raises TooLong or Unavailable at the end."""
+        server.throttled(error)
+        if isinstance(error, SharedOut):
+            self._shared_out += 1
+            if self._shared_out >= _MOST_SHARED_OUT:  # it does not fit beside anything
+                raise verdict(server.url, TooLongForServer(str(error)))
+            return
+        now = time.monotonic()
+        self._began = now if self._began is None else self._began
+        if now - self._began > _BUSY_S:
+            raise Unavailable(f"{server.url}: {error}")

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Final
 
 from dragoman_worker.backoff import pause_s
-from dragoman_worker.engines.openai import discovery
+from dragoman_worker.engines.openai import discovery, llama_cpp
 from dragoman_worker.engines.openai.concurrency import CountedConcurrency, SearchedConcurrency
 from dragoman_worker.engines.openai.discovery import ServerFacts
 from dragoman_worker.engines.openai.opening import bound_of
@@ -138,9 +138,10 @@ class ServerWatch:
         """Read the server's own counts, and set by them how many requests it gets at once."""
         await self._look_at(server)
         counted = server.gauges is not None
-        most = bound_of(self._options, "max_num_seqs") or (
-            _COUNTED_MOST if counted else _SEARCHED_MOST
-        )
+        most = bound_of(self._options, "max_num_seqs")
+        if most is None and not counted and (props := await llama_cpp.props_of(server)):
+            most = props.slots
+        most = most or (_COUNTED_MOST if counted else _SEARCHED_MOST)
         server.concurrency = (
             CountedConcurrency(most, self._share) if counted else SearchedConcurrency(most)
         )

@@ -310,6 +310,53 @@ async def test_fewer_tokens_are_asked_for_where_an_estimated_prompt_is_longer() 
             await made.generate(request(made, max_tokens=200))
 
 
+def full_cache() -> web.Response:
+    """Answer as llama.cpp does where the slots share one context and it is used up."""
+    said = {"code": 500, "message": "Context size has been exceeded.", "type": "server_error"}
+    return web.json_response({"error": said}, status=500)
+
+
+async def test_requests_that_do_not_fit_beside_each_other_are_sent_again_and_none_is_cut() -> None:
+    at_once = 0
+
+    async def shares(_: web.Request, body: dict[str, Any]) -> web.StreamResponse:
+        nonlocal at_once
+        at_once += 1
+        await asyncio.sleep(0.01)
+        full, at_once = at_once > 2, at_once - 1
+        return full_cache() if full else web.json_response(answer(str(body["max_tokens"])))
+
+    async with OpenAIServer(shares) as server, started(server) as made:
+        given = await asyncio.gather(*(made.generate(request(made)) for _ in range(30)))
+    assert {each.text for each in given} == {"20"}
+
+
+async def test_a_request_that_does_not_fit_alone_is_too_long() -> None:
+    handler = replies(*(full_cache for _ in range(9)))
+    async with OpenAIServer(handler) as server, started(server) as made:
+        with pytest.raises(TooLong):
+            await made.generate(request(made))
+
+
+async def test_a_request_that_never_fits_is_too_long_also_while_others_fit() -> None:
+    async def one_is_large(_: web.Request, body: dict[str, Any]) -> web.StreamResponse:
+        await asyncio.sleep(0.01)
+        return full_cache() if "LARGE" in str(body) else web.json_response(answer())
+
+    async with OpenAIServer(one_is_large) as server, started(server) as made:
+
+        async def others() -> None:
+            while True:
+                await made.generate(request(made))
+
+        tasks = [asyncio.create_task(others()) for _ in range(4)]
+        with pytest.raises(TooLong):
+            await made.generate(request(made, "TEXT LARGE"))
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 # --- the start ------------------------------------------------------------------------------------
 
 

@@ -252,6 +252,48 @@ async def test_parameters_that_the_server_refuses_are_left_out_or_fail_the_job()
                 await made.generate(request(made, top_k=5))
 
 
+async def test_no_default_of_a_server_or_model_makes_an_answer() -> None:
+    neutral = {"temperature": 0.0, "top_p": 1.0, "top_k": -1, "min_p": 0.0}
+    async with OpenAIServer() as server, started(server) as made:
+        await made.generate(request(made))
+        assert server.bodies[-1].items() >= {**neutral, "repetition_penalty": 1.0}.items()
+
+
+async def test_parameters_have_llama_cpps_names_at_its_server_or_fail_the_job() -> None:
+    async with OpenAIServer() as server:
+        server.props = {
+            "default_generation_settings": {"n_ctx": 256},
+            "total_slots": 3,
+            "build_info": "b7000-abc",
+        }
+        server.models = [{"id": "m", "meta": {"n_ctx_train": 512}}]
+        async with started(server) as made:
+            await made.generate(request(made, repetition_penalty=1.1))
+            sent = server.bodies[-1]
+            with pytest.raises(PermanentEngineError, match="stop_token_ids"):
+                await made.generate(request(made, stop_token_ids=(5,)))
+            assert made.info.version == "llama.cpp b7000-abc"
+            assert (made.limits.max_model_len, made.limits.max_num_seqs) == (256, 3)
+    assert sent["repeat_penalty"] == 1.1
+    assert "repetition_penalty" not in sent
+
+
+@pytest.mark.parametrize(
+    "props",
+    [
+        {},
+        {"build_info": 7, "default_generation_settings": None, "total_slots": 2},
+        {"build_info": "x", "default_generation_settings": {"n_ctx": "9"}, "total_slots": -1},
+    ],
+)
+async def test_props_that_say_nothing_true_change_nothing(props: dict[str, Any]) -> None:
+    async with OpenAIServer() as server:
+        server.props = props
+        async with started(server) as made:
+            assert (await made.generate(request(made))).text == "Hallo."
+            assert (made.limits.max_model_len, made.limits.max_num_seqs) == (512, 256)
+
+
 async def test_an_answer_is_asked_for_within_the_context() -> None:
     async with OpenAIServer() as server, started(server) as made:
         await made.generate(request(made, max_tokens=100_000))
