@@ -441,6 +441,21 @@ async def test_denied_keys_are_misses() -> None:
             assert "miss" not in memories.counts
 
 
+async def test_a_slow_reply_is_waited_for_while_other_jobs_look_up_too() -> None:
+    with RedisServer() as server:
+        async with opened(server.url, limit_s=0.01) as memories:
+            memories.memory.remember(key(1), HALLO)
+            await memories.remembered(1)
+            os.kill(server.pid, signal.SIGSTOP)
+            try:
+                jobs = [asyncio.ensure_future(memories.memory.recall([key(1)])) for _ in range(9)]
+                await asyncio.wait(jobs, timeout=0.3)  # thirty times the limit of a single job
+                assert not any(job.done() for job in jobs)
+            finally:
+                os.kill(server.pid, signal.SIGCONT)
+            assert await asyncio.gather(*jobs) == [[HALLO]] * 9
+
+
 async def test_hanging_redis_costs_one_short_wait_then_nothing_until_it_answers() -> None:
     with RedisServer() as server:
         async with opened(server.url, limit_s=0.05) as memories:

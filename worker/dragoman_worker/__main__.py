@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import signal
 import sys
+from typing import Annotated
 
 _interrupt = signal.getsignal(signal.SIGINT)
 if _interrupt is signal.default_int_handler:  # not ignored, as under nohup
@@ -23,6 +24,7 @@ from dragoman_worker.cli.run import fork_server, replica, run
 from dragoman_worker.cli.tune import tune
 from dragoman_worker.cli.why import why
 from dragoman_worker.process.stderr_relay import open_standard_streams
+from dragoman_worker.version import version
 
 app = typer.Typer(
     name="dragoman-worker",
@@ -32,6 +34,26 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print_to(sys.stdout, f"dragoman-worker {version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Translate the jobs of a Kafka topic on this machine's GPU."""
+
+
 for command in (run, check, profiles, tune, bench, why):
     # The whole first line: Click would cut it where it has no `short_help`.
     app.command(short_help=(command.__doc__ or "").partition("\n")[0])(command)

@@ -239,8 +239,12 @@ class Tuner:
         if self._runs_as_given(found, found.replicas):
             found.comparison["chosen"] = found.comparison["default"]
             return
-        if not self._verifies:
-            return
+        if self._verifies:
+            await self._measure_choice(found)
+        if not found.keeps_given:
+            self._keep_unless_better(found)
+
+    async def _measure_choice(self, found: Findings) -> None:
         again = any(decision.options for decision in found.decisions)
         if again:  # what a stage took was partly luck, also that of its engine's start
             await self._harness.release()
@@ -253,10 +257,31 @@ class Tuner:
             found.notes.append(f"The file keeps the given settings: the chosen ones failed: {why}")
         elif again:
             self._confirm(found, row)
-        if found.comparison.keys() >= {"default", "chosen"}:
-            reason = knee.why_keep(found.comparison["default"], found.comparison["chosen"])
-            found.keeps_given = reason is not None
-            found.notes += [reason] if reason else []
+
+    def _keep_unless_better(self, found: Findings) -> None:
+        """Keep the given settings unless the chosen ones were measured beside them and do better.
+
+        Without a verification the sweep's own row, of one engine, is what was measured of it.
+        """
+        chosen = found.comparison.get("chosen")
+        if chosen is None and not self._verifies and self._engines == 1:
+            chosen = self._swept(found)
+        given = found.comparison.get("default")
+        if chosen is None or given is None:
+            which = "chosen" if chosen is None else "given"
+            reason: str | None = (
+                f"The {which} settings were not measured as a worker runs them. The file keeps the"
+                " given settings."
+            )
+        else:
+            reason = knee.why_keep(given, chosen)
+        found.keeps_given = reason is not None
+        found.notes += [reason] if reason else []
+
+    def _swept(self, found: Findings) -> Row | None:
+        choice = found.choice
+        rows = (row for row in found.sweep if choice and row["drive"]["items"] == choice.sequences)
+        return next(rows, None)
 
     def _confirm(self, found: Findings, row: Row) -> None:
         """Drop what the stages took if it gains too little when it is measured again."""
@@ -275,7 +300,8 @@ class Tuner:
     def _caveats(self, found: Findings) -> list[str]:
         """Return notes on rows and settings that could be misread."""
         texts = []
-        if self._engines > 1 and not found.chose_replicas and "chosen" not in found.comparison:
+        alone = self._engines > 1 and "chosen" not in found.comparison
+        if alone and not found.chose_replicas and not found.keeps_given:
             texts.append(
                 f"{found.options.get('max_num_seqs')} sequences were measured in one engine: the "
                 f"file keeps engine.replicas, with which `run` starts {self._engines} per GPU."

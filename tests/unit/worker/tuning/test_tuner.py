@@ -195,7 +195,7 @@ async def test_replicas_that_no_stage_decided_stay_and_are_what_is_compared(
     assert load_settings(WorkerSettings, tmp_path / "out" / "settings.toml").engine.replicas == 2
     data = json.loads((tmp_path / "out" / "tune.json").read_text())
     assert data["comparison"]["default"]["replicas"] == 2
-    unmeasured = "2 sequences were measured in one engine: the file keeps engine.replicas"
+    unmeasured = "The chosen settings were not measured as a worker runs them. The file keeps"
     assert [note for note in data["notes"] if note.startswith(unmeasured)]
 
     verified = chosen(sequences="2", stages="verify")

@@ -198,3 +198,41 @@ async def test_a_stage_starts_from_one_engine_where_a_worker_would_start_several
     assert [p.engines for p in stage(asked, "choice")] == [1]
     assert [p.engines for p in stage(asked, "verify")] == [3]
     assert found.comparison["default"]["replicas"] == 3
+
+
+# --- what the file keeps --------------------------------------------------------------------------
+
+
+async def test_a_choice_that_was_not_measured_as_a_worker_runs_it_keeps_the_given_settings() -> (
+    None
+):
+    def no_time(point: Point) -> float:
+        if point.stage in {"choice", "verify"}:
+            raise OutOfBudget("10 s are left")
+        return grouped(point)
+
+    found, _ = await tuned(no_time, frozenset({"verify"}))
+    assert found.keeps_given
+    assert found.options == {}
+    assert any(note.startswith("The chosen settings were not measured") for note in found.notes)
+
+
+async def test_given_settings_that_were_not_measured_are_not_replaced() -> None:
+    def no_default(point: Point) -> float:
+        if point.stage == "default":
+            raise OutOfBudget("10 s are left")
+        return grouped(point)
+
+    found, _ = await tuned(no_default, frozenset({"verify"}))
+    assert found.keeps_given
+    assert any(note.startswith("The given settings were not measured") for note in found.notes)
+
+
+async def test_a_swept_choice_that_is_slower_than_the_given_settings_is_not_written() -> None:
+    def rate(point: Point) -> float:
+        return {2: 41.0, 4: 79.0}.get(point.drive.items or 0, 100.0)
+
+    found, _ = await tuned(rate, frozenset())
+    assert found.keeps_given
+    faster, _ = await tuned(grouped, frozenset())
+    assert not faster.keeps_given

@@ -107,12 +107,12 @@ def as_data(found: Findings) -> dict[str, Any]:
 
 
 def ratios(found: Findings) -> dict[str, float]:
-    """Return the ratio of the chosen settings' jobs/s to each other row of the comparison."""
+    """Return the ratio of each other row's jobs/s to that of the given settings."""
     rates = {name: row["jobs_per_s"] for name, row in found.comparison.items()}
-    chosen = rates.pop("chosen", None)
-    if chosen is None:
+    given = rates.pop("default", None)
+    if not given:
         return {}
-    return {name: round(chosen / rate, 3) for name, rate in rates.items() if rate}
+    return {name: round(rate / given, 3) for name, rate in rates.items()}
 
 
 def show(console: Console, found: Findings) -> None:
@@ -177,7 +177,8 @@ def _comparison_table(console: Console, found: Findings) -> Table:
     against = ratios(found)
     for name, label in NAMES.items():
         if (row := found.comparison.get(name)) is not None:
-            ratio = f"{1 / against[name]:.3f}" if name in against else "1"
+            own = "1" if name == "default" else ""
+            ratio = f"{against[name]:.3f}" if name in against else own
             name_shown = f"{label} x{row['replicas']}" if row["replicas"] > 1 else label
             lines.append(Line((name_shown, _number(row["jobs_per_s"]), ratio, *_cells(row))))
     return fitted(console, _COMPARISON, lines)
