@@ -92,9 +92,9 @@ def why_keep(as_given: Row, as_chosen: Row) -> str | None:
     if not more and not (as_much and given.p99_s <= chosen.p99_s):
         return None
     return (
-        f"The chosen settings write {chosen.tokens_per_s:,.0f} tokens/s with a p99 of {chosen.p99_s:.2f} s, and the given "
-        f"settings {given.tokens_per_s:,.0f} with {given.p99_s:.2f} s. The file keeps the given "
-        "settings."
+        f"The chosen settings write {chosen.tokens_per_s:,.0f} tokens/s with a p99 of"
+        f" {chosen.p99_s:.2f} s, and the given settings {given.tokens_per_s:,.0f} with"
+        f" {given.p99_s:.2f} s. The file keeps the given settings."
     )
 
 
