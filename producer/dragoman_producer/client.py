@@ -185,6 +185,11 @@ class TranslationClient:
         async for handle in submit_each(submit, jobs, resubmit=resubmit, in_flight=in_flight):
             yield handle
 
+    async def forget(self, job_ids: Sequence[str]) -> None:
+        """Remove the results of terminal jobs from Redis: they have been read. Others stay."""
+        self._check_open()
+        await self._store.forget(job_ids)
+
     async def in_box(self) -> bool:
         """Whether these services are a box, whose queue is in memory (`dragoman up`)."""
         self._check_open()

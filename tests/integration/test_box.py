@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -248,3 +249,50 @@ def test_options_that_cannot_be_used_are_refused_in_one_line(
     arguments: tuple[str, ...], cure: str
 ) -> None:
     assert cure in refused(*arguments)
+
+
+def translate(folder: Path, *arguments: str, **env: str) -> tuple[int, str]:
+    """Translate rows.jsonl with an engine on this host; return the exit status and stderr."""
+    data = str(folder / "data")
+    done = run_forked("dragoman", "translate", str(folder / "rows.jsonl"), "--field", "text",
+                      "--to", "de", "--out", str(folder / "out"), "--data", data, *arguments,
+                      env={**os.environ, "TMPDIR": str(folder), **env}, timeout_s=120)  # fmt: skip
+    return done.returncode, done.stderr
+
+
+def rows(folder: Path, count: int) -> None:
+    lines = (json.dumps({"text": f"Text number {n}."}) for n in range(count))
+    (folder / "rows.jsonl").write_text("\n".join(lines) + "\n")
+
+
+def test_one_run_starts_what_it_needs_and_leaves_no_results(folder: Path) -> None:
+    rows(folder, 300)
+    status, errors = translate(folder, *ECHO)
+    assert (status, "Starting the engine: --engine echo" in errors) == (0, True), errors
+    out = (folder / "out" / "de" / "rows.jsonl").read_text().splitlines()
+    assert [json.loads(line)["text"] for line in out] == [
+        f"[de] Text number {n}." for n in range(300)
+    ]
+    with BoxProcess(folder, *ECHO) as box, box.redis() as client:
+        assert list(client.scan_iter(match="dragoman:job:*")) == []
+
+
+def test_one_run_uses_a_live_box_of_the_same_engine_and_no_other(
+    box: BoxProcess, folder: Path
+) -> None:
+    rows(folder, 10)
+    status, errors = translate(folder, *ECHO)
+    assert (status, "Starting" in errors) == (0, False), errors
+    assert box.running
+    other = "x:1"
+    status, errors = translate(folder, *ECHO, DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS=other)
+    assert (status, f"kafka.bootstrap_servers is set to {other}" in errors) == (2, True)
+    status, errors = translate(folder, "--engine", "demo")
+    assert (status, f"process {box.pid}" in errors) == (2, True)
+
+
+def test_an_engine_that_does_not_start_ends_a_run_with_its_reason(folder: Path) -> None:
+    rows(folder, 1)
+    status, errors = translate(folder, "--server", "http://127.0.0.1:9")
+    assert (status, "is the server running?" in errors) == (1, True), errors
+    assert translate(folder)[0] == 2

@@ -63,26 +63,38 @@ async def serve(
 
 
 async def take_or_find(
-    choice: EngineChoice, folder: DataFolder, screen: BoxScreen
+    choice: EngineChoice, folder: DataFolder, screen: BoxScreen, *, shared: bool = False
 ) -> Reached | None:
     """Lock the folder, or return how to reach the box with equal options that holds it.
 
-    Waits for one that is starting or stopping. Raises Unusable if its options are others.
+    With `shared` the same engine and profile are enough. Waits for a box that is starting or
+    stopping, or that one run has for itself. Raises Unusable if its options are others.
     """
     told_once = False
     while not folder.take():
         state = folder.state()
-        if state and state.get("choice") != choice.as_json():
+        reached = state.get("reached")
+        if state and not _serves(choice, state, shared=shared):
             raise Unusable(in_use(folder, state))
-        if reached := state.get("reached"):
+        if reached:
             return dict(reached)
         if not told_once:
-            screen.line(f"Waiting for the box in {folder.path}, which is starting or stopping ...")
+            screen.line(
+                f"Waiting for the box in {folder.path} (process {state.get('pid')}), which starts, "
+                "stops or is busy with one run ..."
+            )
             told_once = True
         await asyncio.sleep(_LOOK_S)
     old = folder.state().get("runtime", "")
     folder.write_state({"pid": os.getpid(), "choice": choice.as_json(), "runtime": old})
     return None
+
+
+def _serves(choice: EngineChoice, state: Mapping[str, Any], *, shared: bool) -> bool:
+    live, reached = state.get("choice", {}), state.get("reached")
+    if shared and reached:
+        return choice.same_engine(live, reached["profile"])
+    return bool(live == choice.as_json())
 
 
 def in_use(folder: DataFolder, state: Mapping[str, Any]) -> str:

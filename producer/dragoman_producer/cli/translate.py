@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Coroutine
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dragoman_producer.cli import options, translate_stdin
+from dragoman_producer.cli import in_box, options, translate_stdin
 from dragoman_producer.cli.options import ConnectionOptions
 from dragoman_producer.cli.terminal import (
     FAILURE,
@@ -23,8 +25,10 @@ from dragoman_producer.cli.terminal import (
 )
 
 if TYPE_CHECKING:
+    from dragoman_connections.settings import DragomanSettings
     from dragoman_producer.runs.request import RunRequest
 
+_NAME = "dragoman translate"
 _FORMATS = "Formats"
 _TRANSLATION = "Translation"
 
@@ -238,6 +242,10 @@ def translate(
             metavar="PER_HOUR", min=0, help="With --dry-run: price of one GPU for an hour."
         ),
     ] = None,
+    model: in_box.Model = None,
+    server: in_box.Server = None,
+    engine: in_box.Engine = None,
+    data: in_box.Data = None,
     as_json: options.AsJson = False,
     config: options.Config = None,
     kafka: options.Kafka = None,
@@ -246,7 +254,8 @@ def translate(
     """Translate files and folders into a mirrored folder, and write DIR/report.json.
 
     A second run costs only what has changed. Ctrl-C stops; the same command goes on. With - and
-    --format, one document is read from stdin and written to stdout.
+    --format, one document is read from stdin and written to stdout. With --model, --server or
+    --engine it needs no service: it starts what it needs on this host, and stops it at the end.
     """
     given: dict[str, Any] = {
         "to": to,
@@ -288,6 +297,12 @@ def translate(
     if (why := translate_stdin.refusal(paths, out, given, as_json=as_json)) is not None:
         raise _usage_error(why)
     connection = ConnectionOptions(config, kafka, redis)
+    local = (model, server, engine)
+    if any(local) and not dry_run:
+        connection = _InBox(config, kafka, redis, choice=in_box.chosen(_NAME, local, profile),
+                            data=data)  # fmt: skip
+    elif data is not None and not dry_run:
+        raise _usage_error("--data is for --model, --server or --engine; give one of them")
     if out is None:
         _translate_stdin(given, connection)
     else:
@@ -329,12 +344,39 @@ def _usage_error(why: str) -> typer.Exit:
     return typer.Exit(USAGE_ERROR)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _InBox(ConnectionOptions):
+    """Connection to a box on this host, and the engine that it has."""
+
+    choice: Any
+    data: str | None
+
+
 async def _translated(
     request: RunRequest,
     connection: ConnectionOptions,
     *,
     as_json: bool = False,
     streamed: bool = False,
+) -> int:
+    settings = connection.settings()
+
+    def work(reached: DragomanSettings) -> Coroutine[Any, Any, int]:
+        return _run_documents(request, reached, as_json=as_json, streamed=streamed, forget=local)
+
+    local = isinstance(connection, _InBox)
+    if isinstance(connection, _InBox):
+        return await in_box.in_box(_NAME, connection.choice, connection.data, settings, work)
+    return await work(settings)
+
+
+async def _run_documents(
+    request: RunRequest,
+    settings: DragomanSettings,
+    *,
+    as_json: bool,
+    streamed: bool,
+    forget: bool,
 ) -> int:
     from dragoman_producer.cli.translate_progress import Display
     from dragoman_producer.client import TranslationClient  # keeps --help fast
@@ -351,10 +393,11 @@ async def _translated(
         for each in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(each, _stopped(stop, display))
     status = FAILURE
-    async with TranslationClient(settings=connection.settings()) as client:
+    async with TranslationClient(settings=settings) as client:
+        remove = client.forget if forget else None
         try:
             with display:
-                async for event in run_documents(client, request, stop=stop):
+                async for event in run_documents(client, request, stop=stop, remove=remove):
                     status = display.show(event, status)
         except (NothingThere, NothingNamed, MissingParser, MissingGlossary) as error:
             print_note(f"dragoman translate: {error}")

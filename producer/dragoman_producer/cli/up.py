@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dragoman_producer.cli import options
+from dragoman_producer.cli import in_box, options
 from dragoman_producer.cli.terminal import FAILURE, INTERRUPTED, SUCCESS, USAGE_ERROR, print_note
 
 if TYPE_CHECKING:
@@ -20,33 +20,17 @@ if TYPE_CHECKING:
     from dragoman_producer.box.screen import BoxScreen
     from dragoman_producer.box.serving import Reached
 
-Model = Annotated[
-    str | None,
-    typer.Option("--model", metavar="DIR|NAME", help="A model's folder, or its name on a hub."),
-]
-Server = Annotated[
-    str | None, typer.Option("--server", metavar="URL", help="A server that speaks OpenAI's API.")
-]
-Engine = Annotated[
-    str | None,
-    typer.Option("--engine", metavar="NAME", help="echo: no model, texts are tagged; demo."),
-]
-Data = Annotated[
-    str | None,
-    typer.Option("--data", metavar="DIR", help="Folder of the results; default: the user's."),
-]
-
 
 def up(
     *,
-    model: Model = None,
-    server: Server = None,
-    engine: Engine = None,
+    model: in_box.Model = None,
+    server: in_box.Server = None,
+    engine: in_box.Engine = None,
     profile: Annotated[
         str | None, typer.Option(help="Prompt profile; default: by the name of the model.")
     ] = None,
     gpus: Annotated[str | None, typer.Option(metavar="all|0,1", help="GPUs to use.")] = None,
-    data: Data = None,
+    data: in_box.Data = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A setting of the worker; repeatable."),

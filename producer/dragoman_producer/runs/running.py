@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, Protocol
 
 from pydantic import ValidationError
@@ -40,6 +41,9 @@ _ROWS_PER_COMMIT: Final = 2_000
 _COMMIT_S: Final = 0.5
 
 
+Remove = Callable[[Sequence[str]], Awaitable[None]]
+
+
 class Client(Protocol):
     """What a run needs of a TranslationClient."""
 
@@ -65,8 +69,12 @@ class Runner:
         *,
         in_flight: int,
         patience_s: float = PATIENCE_S,
+        remove: Remove | None = None,
     ) -> None:
+        """`remove` takes the ids of jobs whose results are in the manifest now."""
         self._client = client
+        self._remove = remove
+        self._removing: set[asyncio.Task[None]] = set()
         self._jobs = JobRows(manifest, run)
         self._manifest = manifest
         self._spent: list[tuple[Any, ...]] = []
@@ -107,6 +115,7 @@ class Runner:
                 task.cancel()
             await asyncio.gather(*self._collecting, return_exceptions=True)
             self._store()
+            await asyncio.gather(*self._removing, return_exceptions=True)
 
     def stop(self) -> None:
         """Submit nothing more; `run` returns within GRACE_S."""
@@ -291,11 +300,19 @@ class Runner:
             self._written_at = now
             self._store()
 
+    async def _removed(self, remove: Remove, job_ids: Sequence[str]) -> None:
+        with suppress(DragomanError):  # what stays expires
+            await remove(job_ids)
+
     def _store(self) -> None:
         rows, self._rows = self._rows, []
         ended, self._ended = self._ended, []
         spent, self._spent = self._spent, []
         self._jobs.end(rows, ended)
+        if self._remove is not None and ended:
+            removing = asyncio.create_task(self._removed(self._remove, [each for (each,) in ended]))
+            self._removing.add(removing)
+            removing.add_done_callback(self._removing.discard)
         if spent:
             add_spent(self._manifest, spent)
         self.stored.set()

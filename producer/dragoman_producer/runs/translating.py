@@ -30,7 +30,7 @@ from dragoman_producer.runs.planning import Need, PlannedJob, RunPlanner, Target
 from dragoman_producer.runs.reading import FileReader
 from dragoman_producer.runs.report import RunReport
 from dragoman_producer.runs.request import MissingGlossary, NothingNamed, RunRequest, Stop
-from dragoman_producer.runs.running import PATIENCE_S, Client, Runner
+from dragoman_producer.runs.running import PATIENCE_S, Client, Remove, Runner
 from dragoman_producer.runs.selecting import MANIFEST, REPORT, STATE_FOLDER, FoundFile, Selection
 from dragoman_producer.runs.stored_terms import StoredTerms
 from dragoman_producer.runs.writing import DocumentWriter
@@ -47,9 +47,11 @@ async def run_documents(
     stop: Stop | None = None,
     patience_s: float = PATIENCE_S,
     seconds_per_file: int | None = None,
+    remove: Remove | None = None,
 ) -> AsyncGenerator[Event]:
     """Translate documents, and yield what happens; the last event is Finished.
 
+    `remove` takes the ids of jobs whose results are stored, to remove them elsewhere.
     Closing the iterator cancels the run; what is stored stays. Raises MissingGlossary,
     NothingNamed, MissingParser, FolderBusy, NoFolder, NothingThere, NoSpace and OSError before
     anything was translated.
@@ -60,7 +62,7 @@ async def run_documents(
     children = Children(**({"seconds": seconds_per_file} if seconds_per_file else {}))
     run = _Run(
         client, request, manifest, children, glossary,
-        emit=events.put_nowait, stop=stop or Stop(), patience_s=patience_s,
+        emit=events.put_nowait, stop=stop or Stop(), patience_s=patience_s, remove=remove,
     )  # fmt: skip
     working = asyncio.create_task(run.work(), name="dragoman-documents")
     working.add_done_callback(lambda _: events.put_nowait(None))
@@ -110,6 +112,7 @@ class _Run:
         emit: Callable[[Event], None],
         stop: Stop,
         patience_s: float,
+        remove: Remove | None,
     ) -> None:
         self._client = client
         self._request = request
@@ -136,7 +139,7 @@ class _Run:
         self._not_cancelled: str | None = None
         self._runner = Runner(
             client, manifest, self._planner, self._id, self._emit,
-            in_flight=request.in_flight, patience_s=patience_s,
+            in_flight=request.in_flight, patience_s=patience_s, remove=remove,
         )  # fmt: skip
 
     async def work(self) -> None:

@@ -1,0 +1,111 @@
+"""What commands with an engine of their own share: its options, its errors and its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dragoman_producer.cli.terminal import FAILURE, USAGE_ERROR, print_note
+
+if TYPE_CHECKING:
+    from dragoman_connections.settings import DragomanSettings
+    from dragoman_producer.box.engine_choice import EngineChoice
+
+_GROUP = "Engine on this host"
+
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="DIR|NAME",
+        help="A model's folder, or its name on a hub.",
+        rich_help_panel=_GROUP,
+    ),
+]
+Server = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        metavar="URL",
+        help="A server that speaks OpenAI's API.",
+        rich_help_panel=_GROUP,
+    ),
+]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="demo: the demonstration's model; echo: no model, texts are tagged.",
+        rich_help_panel=_GROUP,
+    ),
+]
+Data = Annotated[
+    str | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        help="Folder of the results; default: dragoman/box in the user's data folder.",
+        rich_help_panel=_GROUP,
+    ),
+]
+
+
+def chosen(command: str, engine: Sequence[str | None], profile: str | None, **more: Any) -> Any:
+    """Return the EngineChoice of --model, --server and --engine. Exits with 2."""
+    from dragoman_producer.box.engine_choice import choice_of
+    from dragoman_producer.box.failures import Unusable
+
+    model, server, name = engine
+    try:
+        return choice_of(model=model, server=server, engine=name, profile=profile, **more)
+    except Unusable as error:
+        print_note(f"{command}: {error}")
+        raise typer.Exit(USAGE_ERROR) from None
+
+
+async def in_box(
+    command: str,
+    choice: EngineChoice,
+    data: str | None,
+    given: DragomanSettings,
+    work: Callable[[DragomanSettings], Coroutine[Any, Any, int]],
+) -> int:
+    """Do a command's work with a box; return its exit status, or that of what ended the box."""
+    from dragoman_producer.box.failures import BoxFailed, Unusable
+    from dragoman_producer.box.for_a_run import services
+    from dragoman_producer.box.linked_child import ChildFailed
+    from dragoman_producer.box.screen import BoxScreen
+
+    screen = BoxScreen(command)
+    where = None if data is None else Path(data)
+    try:
+        async with services(choice, where, given, screen) as (settings, end):
+            return await _unless_ended(work(settings), end)
+    except Unusable as error:
+        screen.error(str(error))
+        return USAGE_ERROR
+    except BoxFailed as error:
+        screen.error(str(error))
+        return error.status
+    except ChildFailed as error:
+        screen.error(str(error))
+        return FAILURE
+
+
+async def _unless_ended(work: Coroutine[Any, Any, int], end: asyncio.Future[None] | None) -> int:
+    """Return the status of the work; raise what ends the box before."""
+    working = asyncio.create_task(work, name="work-in-box")
+    either: list[asyncio.Future[Any]] = [working, *([end] if end is not None else [])]
+    try:
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if end is not None and end.done() and not working.done():
+            end.result()
+        return await working
+    finally:
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
