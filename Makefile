@@ -127,11 +127,11 @@ clean: ## Remove caches and build outputs; .venv stays
 
 # --- containers -----------------------------------------------------------------------------------
 
-up: ## Start Kafka, Redis, Prometheus, Grafana and a worker without GPU in containers (deploy/compose.yaml)
-	@$(COMPOSE) version >/dev/null 2>&1 || { echo "make up needs Docker with its plugin compose" >&2; exit 1; }
+compose-up: ## Start Kafka, Redis, Prometheus, Grafana and a worker without GPU in containers (deploy/compose.yaml)
+	@$(COMPOSE) version >/dev/null 2>&1 || { echo "make compose-up needs Docker with its plugin compose" >&2; exit 1; }
 	$(COMPOSE) --profile echo up --build --detach
 
-down: ## Stop the containers of `make up`; their volumes stay
+compose-down: ## Stop the containers of `make compose-up`; their volumes stay
 	$(COMPOSE) --profile echo --profile gpu down
 
-.PHONY: help demo test install services check style mypy pyright imports docs unit chaos odd fuzz soak fmt lock release mutants speed-beside vllm-names clean up down
+.PHONY: help demo test install services check style mypy pyright imports docs unit chaos odd fuzz soak fmt lock release mutants speed-beside vllm-names clean compose-up compose-down

@@ -2,9 +2,8 @@
 
     folder_picture.py [--out docs/img/folder.svg]
 
-Starts `dragoman-demo serve` with the demonstration model, unless the environment names Kafka and
-Redis, translates the demonstration's folder and
-one more file twice, and draws what both runs print.
+Starts `dragoman up` with the demonstration model, unless the environment names Kafka and Redis,
+translates the demonstration's folder and one more file twice, and draws what both runs print.
 """
 
 from __future__ import annotations
@@ -65,7 +64,8 @@ def serving() -> Iterator[dict[str, str]]:
     if "DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS" in os.environ:
         yield dict(os.environ)
         return
-    argv = [str(BIN / "dragoman-demo"), "serve", "--json"]
+    data = tempfile.mkdtemp(prefix="box-")
+    argv = [str(BIN / "dragoman"), "up", "--engine", "demo", "--json", "--data", data]
     child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         found = json.loads(child.stdout.readline() if child.stdout else "")
@@ -77,6 +77,7 @@ def serving() -> Iterator[dict[str, str]]:
     finally:
         child.terminate()
         child.wait()
+        shutil.rmtree(data, ignore_errors=True)
 
 
 def ran(folder: Path, env: dict[str, str]) -> list[str]:

@@ -30,7 +30,6 @@ from dragoman_demo.requirements import NotInstalled, check_installed
 from dragoman_demo.samples import samples
 from dragoman_demo.screen import Screen
 from dragoman_demo.services import Services, running, unless_worker_fails
-from dragoman_demo.serving import addresses, commands_to_try
 from dragoman_demo.translating import translate
 from dragoman_demo.worker_child import EngineKind
 from dragoman_producer import DragomanError
@@ -59,24 +58,15 @@ Out = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 
 
-@app.callback(invoke_without_command=True)
+@app.command()
 def demo(
-    context: typer.Context,
     engine: Engine = EngineKind.VLLM,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """Translate the samples and a folder, and stop. `serve` runs until Ctrl-C."""
-    if context.invoked_subcommand is None:
-        _make(out)  # before the work whose result it keeps
-        raise typer.Exit(_run(engine, _show_samples(out, as_json=as_json), interrupted=INTERRUPTED))
-
-
-@app.command()
-def serve(engine: Engine = EngineKind.VLLM, as_json: Json = False) -> None:
-    """Run until Ctrl-C; print the addresses of broker and Redis."""
-    # Ctrl-C is the normal way to stop this command: exit status 0.
-    raise typer.Exit(_run(engine, _stay_up(as_json=as_json), interrupted=0))
+    """Translate the samples and a folder, and stop; `dragoman up` stays."""
+    _make(out)  # before the work whose result it keeps
+    raise typer.Exit(_run(engine, _show_samples(out, as_json=as_json)))
 
 
 def main() -> None:
@@ -150,17 +140,7 @@ async def _show_folder(
     return report
 
 
-def _stay_up(*, as_json: bool) -> Act:
-    async def act(services: Services, screen: Screen) -> int:
-        screen.data(addresses(services, as_json=as_json))
-        screen.line(commands_to_try(services))
-        await asyncio.Event().wait()
-        return 0
-
-    return act
-
-
-def _run(engine: EngineKind, act: Act, *, interrupted: int) -> int:
+def _run(engine: EngineKind, act: Act) -> int:
     screen = Screen(out=SafeConsole(), err=SafeConsole(stderr=True))
     try:
         check_installed(engine)
@@ -176,7 +156,7 @@ def _run(engine: EngineKind, act: Act, *, interrupted: int) -> int:
     try:
         status = asyncio.run(_until_signal(engine, folder, screen, act))
     except (KeyboardInterrupt, asyncio.CancelledError):
-        status = interrupted
+        status = INTERRUPTED
     except (ChildFailed, DragomanError, FolderBusy, NoFolder, NoSpace) as error:
         screen.error(str(error))
     finally:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NoReturn, Self
 
-from dragoman_producer.box.linked_child import ChildFailed, LinkedChild
+from dragoman_producer.box.linked_child import ChildFailed, LinkedChild, own_environment
 
 MODEL: Final = Path(__file__).parents[1] / "model"
 # Twice the time of the slowest machine seen; Ctrl-C stops the wait earlier.
@@ -58,7 +58,7 @@ class WorkerChild:
         command = [sys.executable, "-m", "dragoman_worker", "run", "--config", str(config)]
         async with AsyncExitStack() as starting:
             # vLLM leaves sockets in the temporary folder when it is terminated.
-            env = {**_ENVIRONMENT, "TMPDIR": str(self._folder)}
+            env = {**own_environment(), **_ENVIRONMENT, "TMPDIR": str(self._folder)}
             child = await starting.enter_async_context(
                 LinkedChild(command, log=self.log, grace_s=_EXIT_S, env=env)
             )

@@ -296,3 +296,30 @@ def test_an_engine_that_does_not_start_ends_a_run_with_its_reason(folder: Path) 
     status, errors = translate(folder, "--server", "http://127.0.0.1:9")
     assert (status, "is the server running?" in errors) == (1, True), errors
     assert translate(folder)[0] == 2
+
+
+def test_every_operation_works_on_the_embedded_broker(box: BoxProcess) -> None:
+    def run(*arguments: str, **more: str) -> tuple[int, str, str]:
+        done = run_forked("dragoman", *arguments, env={**box.env, **more})
+        return done.returncode, done.stdout, done.stderr
+
+    status, made, errors = run("topics", "create")
+    assert (status, errors) == (0, "")
+    assert made == "dragoman.jobs\texists\t12\ndragoman.dead-letters\texists\t12\n"
+    # Another payload under the same id is a conflict, which becomes a dead letter.
+    jobs = [a_job("one", text) for text in ("Hello.", "Goodbye.")]
+    publish(box.reached()["bootstrap_servers"], "dragoman.jobs", jobs)
+    assert run("result", "one", "--wait", "--timeout", "30")[1] == "[de] Hello.\n"
+    wait_until(lambda: run("dead-letters", "list", "--json")[1], timeout_s=30, what="a dead letter")
+    status, shown, errors = run("topics", "show", "--json")
+    partitions = [json.loads(line) for line in shown.splitlines()]
+    assert (status, errors, len(partitions)) == (0, "0 jobs left\n", 24)
+    status, dead_letter, errors = run("dead-letters", "show", "one", "--json")
+    assert (status, errors, json.loads(dead_letter)["code"]) == (0, "", "conflict")
+    status, replayed, errors = run("dead-letters", "replay", "--all")
+    assert (status, replayed.split("\t")[2:]) == (1, ["skipped", "conflict\n"])
+    status, audited, errors = run("audit", "--json")
+    assert (status, errors, json.loads(audited)["conflict"]) == (0, "", 1)
+    status, _, errors = run("topics", "create", DRAGOMAN_KAFKA__TOPICS="elsewhere")
+    assert (status, errors.count("\n")) == (1, 1)
+    assert "cannot be created" in errors

@@ -51,7 +51,7 @@ def test_every_public_name_can_be_imported(light: Path, tmp_path: Path) -> None:
 def test_help_works_without_extras(light: Path, tmp_path: Path) -> None:
     assert "submit" in run_light(light / "dragoman", "--help", cwd=tmp_path)
     assert "why" in run_light(light / "dragoman-worker", "--help", cwd=tmp_path)
-    assert "serve" in run_light(light / "dragoman-demo", "--help", cwd=tmp_path)
+    assert "--out" in run_light(light / "dragoman-demo", "--help", cwd=tmp_path)
 
 
 _ECHO = ("--set", "engine.kind=echo")
@@ -61,7 +61,7 @@ _ECHO = ("--set", "engine.kind=echo")
     "command",
     [
         ("dragoman-demo",),
-        ("dragoman-demo", "serve", "--engine", "echo"),
+        ("dragoman", "up", "--engine", "echo"),
         ("dragoman-worker", "run", *_ECHO),
         ("dragoman-worker", "check", *_ECHO),
         ("dragoman-worker", "why"),
@@ -84,7 +84,8 @@ def test_a_command_that_needs_an_extra_names_it_in_one_line(
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"{command[0]}: ")
     assert done.stderr.count("\n") == 1
-    advice = "run `make demo`" if command[0] == "dragoman-demo" else "`pip install '.[echo]'`"
+    extra = "box" if command[0] == "dragoman" else "echo"
+    advice = "run `make demo`" if command[0] == "dragoman-demo" else f"`pip install '.[{extra}]'`"
     assert f"in a clone of the repository, {advice}" in done.stderr
 
 

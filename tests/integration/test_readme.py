@@ -1,7 +1,7 @@
 """The commands of the README and the tutorial run as printed, on every path that they offer.
 
 The client is that of the tutorial's step 1, in its own environment. The tests run once with a real
-Kafka and a real Redis, and once with `dragoman-demo serve`.
+Kafka and a real Redis, and once with `dragoman up`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ELSEWHERE: Final = {
     "pip install -r requirements/client.lock && pip install --no-deps .": "fixture `light`",
     "pip install '.[echo]'": "needs a package index",
     "pip install '.[worker]'": "needs a GPU",
-    "make install && .venv/bin/dragoman-demo serve --engine echo": "fixture `shell`",
+    "make install && .venv/bin/dragoman up --engine echo": "fixture `shell`",
     "dragoman-worker run --set engine.kind=echo": "fixture `shell`",
     "dragoman-worker run --set engine.model=/models/Hy-MT2-7B --set engine.profile=hy-mt2": (
         "needs a GPU"
@@ -51,6 +51,11 @@ ELSEWHERE: Final = {
     "dragoman translate docs --from en --to de,fr --out translated": (
         "tests/integration/test_translate_documents.py runs it on a folder of the test's own"
     ),
+    "dragoman translate rows.jsonl --field text --to de --out translated"
+    " --model /models/Hy-MT2-7B": "needs a GPU; tests/integration/test_box.py has other engines",
+    "dragoman translate rows.parquet --column text --to de --out translated --dry-run"
+    " --price 2.50 # estimate the cost": "tests/unit/producer/runs/test_budget.py",
+    "dragoman up": "tests/integration/test_box.py",
     "dragoman review translated": (
         "tests/integration/test_translate_documents.py runs it on a folder of the test's own"
     ),
@@ -79,14 +84,14 @@ def test_every_command_of_the_readme_is_run_or_says_where_it_is() -> None:
     assert {*console_commands(), *inline_commands()} == HERE | set(ELSEWHERE)
 
 
-@pytest.fixture(params=["services", "serve"])
+@pytest.fixture(params=["services", "up"])
 def shell(
     request: pytest.FixtureRequest, light: Path, kafka: KafkaBroker, redis_server: RedisServer
 ) -> Iterator[ReadmeShell]:
     """Yield a terminal, with a worker that is ready."""
     with tempfile.TemporaryDirectory(prefix="readme-") as name:
         folder = Path(name)
-        start = _services if request.param == "services" else _serve
+        start = _services if request.param == "services" else _up
         yield from start(folder, light, kafka, redis_server)
 
 
@@ -112,16 +117,14 @@ def _services(
         yield made
 
 
-def _serve(
-    folder: Path, light: Path, kafka: KafkaBroker, redis: RedisServer
-) -> Iterator[ReadmeShell]:
+def _up(folder: Path, light: Path, kafka: KafkaBroker, redis: RedisServer) -> Iterator[ReadmeShell]:
     del kafka, redis
-    serve = command("dragoman-demo", "serve", "--engine", "echo")
+    up = command("dragoman", "up", "--engine", "echo", "--data", str(folder / "data"))
     env = {"TMPDIR": str(folder)}
-    with ChildProcess(serve, log=folder / "serve", env=env, split_streams=True) as trial:
+    with ChildProcess(up, log=folder / "up", env=env, split_streams=True) as trial:
         trial.wait_for(lambda: "Ctrl-C" in trial.errors, timeout_s=90, what="the addresses")
-        exports = dict(re.findall(r"export (\w+)=(\S+)", trial.errors))
-        [page] = re.findall(r"dragoman-worker why --url (\S+)", trial.errors)
+        exports = dict(re.findall(r"export (\w+)=(\S+)", trial.output))
+        [page] = re.findall(r"dragoman-worker why --url (\S+)", trial.output)
         made = ReadmeShell(
             folder,
             light,

@@ -64,8 +64,9 @@ class ReadmeShell:
     def __init__(self, folder: Path, light: Path, *, kafka: str, redis: str, worker: str) -> None:
         tools = folder / "tools"
         tools.mkdir()
-        redis_port = str(urlsplit(redis).port)
-        _script(tools / "redis-cli", f'#!/bin/sh\nexec /usr/bin/redis-cli -p {redis_port} "$@"\n')
+        at = urlsplit(redis)
+        where = f"-s {at.path}" if at.scheme == "unix" else f"-p {at.port}"
+        _script(tools / "redis-cli", f'#!/bin/sh\nexec /usr/bin/redis-cli {where} "$@"\n')
         if shutil.which("kcat") is None:
             _script(tools / "kcat", _KCAT.format(python=sys.executable))
         self.folder = folder

@@ -28,7 +28,7 @@ def not_installed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return hide
 
 
-@pytest.mark.parametrize("arguments", [(), ("serve", "--engine", "echo")])
+@pytest.mark.parametrize("arguments", [(), ("--engine", "echo")])
 def test_a_light_client_reports_in_one_line_how_to_get_the_demo(
     not_installed: Callable[..., None], arguments: tuple[str, ...]
 ) -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 _ROOT = Path(__file__).parents[3]
 
 
-def test_make_up_without_the_compose_plugin_says_what_it_needs(tmp_path: Path) -> None:
+def test_make_compose_up_without_the_compose_plugin_says_what_it_needs(tmp_path: Path) -> None:
     docker = tmp_path / "docker"
     docker.write_text("#!/bin/sh\necho 'unknown flag: --file' >&2\nexit 125\n")
     docker.chmod(0o755)
     done = subprocess.run(
-        ["make", "up"],
+        ["make", "compose-up"],
         cwd=_ROOT,
         env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
         capture_output=True,
@@ -23,4 +23,4 @@ def test_make_up_without_the_compose_plugin_says_what_it_needs(tmp_path: Path) -
         check=False,
     )
     assert done.returncode == 2
-    assert done.stderr.splitlines()[0] == "make up needs Docker with its plugin compose"
+    assert done.stderr.splitlines()[0] == "make compose-up needs Docker with its plugin compose"
