@@ -13,17 +13,19 @@ from typing import Any, Final
 
 import yaml
 
+from dragoman_gateway.settings import ServeSettings
 from dragoman_worker.settings import WorkerSettings
 
 _CHART: Final = Path(__file__).parent.parent / "deploy" / "chart" / "dragoman"
 SCHEMA: Final = _CHART / "values.schema.json"
 _OF_RELEASE: Final = (
     *("nameOverride", "fullnameOverride", "workers", "serviceAccount", "prometheusRule", "strimzi"),
-    *("clientImage", "port", "dashboards"),
+    *("clientImage", "gatewayImage", "gateway", "port", "dashboards"),
 )
 """Values that belong to the release, not to one of its workers."""
 _OF_THE_POD: Final = ("worker_id", "http")
 """Settings that the chart makes itself."""
+_OF_THE_GATEWAY: Final = ("host", "port", "admin_host", "admin_port", "keys_file")
 
 _FREE: Final[Mapping[str, Any]] = {"type": "object"}
 _LIST: Final[Mapping[str, Any]] = {"type": "array", "items": {"type": "object"}}
@@ -56,22 +58,39 @@ def _rules() -> dict[str, Any]:
     duration = {"type": "string", "pattern": r"^[0-9]+(ms|s|m)$"}
     path = {"type": "string", "pattern": "^/"}
     name = {"type": "string", "pattern": r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$"}
+    tcp_port = {"type": "integer", "minimum": 1, "maximum": 65535}
+    pods = {"anyOf": [_POSITIVE, {"type": "string", "pattern": "^[0-9]+%$"}]}
     # A setting has its place in `settings`, where its name is checked.
     not_ours = {"type": "string", "minLength": 1, "not": {"pattern": "^DRAGOMAN_"}}
     return {
         **dict.fromkeys(
-            ["image.pullPolicy", "clientImage.pullPolicy"],
+            ["image.pullPolicy", "clientImage.pullPolicy", "gatewayImage.pullPolicy"],
             pull,
         ),
-        **dict.fromkeys(["image.digest", "clientImage.digest"], digest),
-        **dict.fromkeys(["image.repository", "clientImage.repository", "gpu.resource"], text),
+        **dict.fromkeys(["image.digest", "clientImage.digest", "gatewayImage.digest"], digest),
         **dict.fromkeys(
-            ["resources", "podSecurityContext", "securityContext", "strategy", "affinity"], _FREE
+            [
+                *("image.repository", "clientImage.repository", "gatewayImage.repository"),
+                *("gpu.resource", "gateway.keysSecret.key"),
+            ],
+            text,
+        ),
+        **dict.fromkeys(
+            [
+                "resources",
+                "gateway.resources",
+                "podSecurityContext",
+                "securityContext",
+                "strategy",
+                "affinity",
+            ],
+            _FREE,
         ),
         **dict.fromkeys(
             [
                 *("extraVolumes", "extraVolumeMounts", "tolerations"),
                 *("imagePullSecrets", "networkPolicy.metricsFrom", "networkPolicy.egress"),
+                "gateway.callersFrom",
             ],
             _LIST,
         ),
@@ -80,17 +99,27 @@ def _rules() -> dict[str, Any]:
                 *("podLabels", "podAnnotations", "nodeSelector", "serviceAccount.annotations"),
                 *("podMonitor.labels", "prometheusRule.labels"),
                 *("dashboards.labels", "dashboards.annotations"),
+                "gateway.service.annotations",
             ],
             _STRINGS,
         ),
         **dict.fromkeys(
-            ["replicas", "gpu.count", "keda.minReplicas", "keda.fallbackReplicas"], _COUNT
+            [
+                "replicas",
+                "gateway.replicas",
+                "gpu.count",
+                "keda.minReplicas",
+                "keda.fallbackReplicas",
+            ],
+            _COUNT,
         ),
         **dict.fromkeys(
             [
                 *("keda.maxReplicas", "keda.pollingSeconds", "keda.promisedSeconds"),
                 *("keda.cooldownSeconds", "keda.scaleDownSeconds", "hooks.topics.partitions"),
                 *("strimzi.partitions", "strimzi.replicas", "strimzi.minInsyncReplicas"),
+                *("gateway.autoscaling.minReplicas", "gateway.autoscaling.maxReplicas"),
+                "gateway.autoscaling.heldRequests",
                 *("strimzi.retentionSeconds", "strimzi.deadLetterRetentionSeconds"),
             ],
             _POSITIVE,
@@ -106,12 +135,18 @@ def _rules() -> dict[str, Any]:
         "keda.jobsPerSecond": {"type": "number", "minimum": 0},
         "keda.scaleDownAfterSeconds": {"type": "integer", "minimum": 0, "maximum": 3600},
         "model.path": path,
-        "port": {"type": "integer", "minimum": 1, "maximum": 65535},
+        **dict.fromkeys(
+            ["port", "gateway.port", "gateway.adminPort"],
+            tcp_port,
+        ),
+        "gateway.settings": _serve_schema(),
+        "gateway.service.type": {"enum": ["ClusterIP", "NodePort", "LoadBalancer"]},
         # 15 s for the engine, and the last commit.
         "stopMarginSeconds": {"type": "integer", "minimum": 20},
-        "podDisruptionBudget.maxUnavailable": {
-            "anyOf": [_POSITIVE, {"type": "string", "pattern": "^[0-9]+%$"}]
-        },
+        **dict.fromkeys(
+            ["podDisruptionBudget.maxUnavailable", "gateway.podDisruptionBudget.maxUnavailable"],
+            pods,
+        ),
         "topologySpread.maxSkew": _POSITIVE,
         "topologySpread.whenUnsatisfiable": {"enum": ["ScheduleAnyway", "DoNotSchedule"]},
         "strimzi.apiVersion": {"enum": ["kafka.strimzi.io/v1", "kafka.strimzi.io/v1beta2"]},
@@ -174,6 +209,15 @@ def settings_schema(*, secrets: bool = False) -> dict[str, Any]:
     engine["options"] = _FREE
     found["properties"]["kafka"]["properties"]["topics"]["minItems"] = 1
     engine["gpus"] = {"type": ["string", "array"]}  # "all", "0,1" or [0, 1]
+    return found
+
+
+def _serve_schema() -> dict[str, Any]:
+    """Return the JSON schema of the gateway's settings, without those that the chart makes."""
+    schema = ServeSettings.model_json_schema()
+    found: dict[str, Any] = _plain(schema, schema.get("$defs", {}), secrets=False)
+    for name in _OF_THE_GATEWAY:
+        del found["properties"][name]
     return found
 
 

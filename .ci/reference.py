@@ -23,6 +23,7 @@ from pydantic_core import PydanticUndefined
 from typer.models import OptionInfo
 
 from dragoman_documents.registry import codec, formats, is_streamed
+from dragoman_gateway.settings import ServeSettings
 from dragoman_producer.cli.translate import translate
 from dragoman_schemas.failures import RETRYABLE, FailureCode
 from dragoman_schemas.jobs import TranslationJob
@@ -56,7 +57,7 @@ def _settings(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, S
 
 
 def _default(default: Any) -> str:
-    if default is None or default is PydanticUndefined:
+    if default is None or default is PydanticUndefined or default == ():
         return ""
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"
@@ -231,7 +232,13 @@ def vllm_patches() -> Rows:
     }
 
 
+def gateway_settings() -> Rows:
+    """Return type and default of every setting of the gateway, by dotted name."""
+    return dict(_settings(ServeSettings, "serve."))
+
+
 PAGES: Final = {
+    "gateway.md": gateway_settings,
     "translate.md": translate_options,
     "jobs.md": job_fields,
     "results.md": result_fields,

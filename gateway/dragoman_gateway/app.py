@@ -24,14 +24,14 @@ from dragoman_gateway.errors import BUSY, ApiError
 from dragoman_gateway.front import Front
 from dragoman_gateway.jobs import Asked, ContentJobs
 from dragoman_gateway.keys import KeyRing
-from dragoman_gateway.languages import Languages, offered
+from dragoman_gateway.languages import OfferedLanguages, offered
 from dragoman_gateway.libretranslate import LibreTranslate
 from dragoman_gateway.log import Log
-from dragoman_gateway.metrics import Metrics, admin_pages
+from dragoman_gateway.metrics import GatewayMetrics, admin_pages
 from dragoman_gateway.rooms import Rooms
 from dragoman_gateway.settings import GatewaySettings, ServeSettings
-from dragoman_gateway.translating import Translator
-from dragoman_gateway.usage import Usage
+from dragoman_gateway.translating import TextTranslator
+from dragoman_gateway.usage import KeyUsage
 from dragoman_producer.client import TranslationClient
 from dragoman_producer.operations.glossaries import GlossaryStore
 from dragoman_producer.operations.topics import show_topics
@@ -58,18 +58,18 @@ class Gateway:
         self._tls_seen = signature((serve.tls_cert, serve.tls_key))
         self._link = RedisLink(settings.redis, connect_timeout_s=settings.connect_timeout_s)
         self._names = Keys(settings.redis.key_prefix)
-        self._metrics = Metrics()
-        self._usage = Usage(self._link, self._names)
+        self._metrics = GatewayMetrics()
+        self._usage = KeyUsage(self._link, self._names)
         self._backlog = Backlog(lambda: show_topics(settings), log.warning)
         self._glossaries = GlossaryStore(settings)
-        self._languages = offered((), serve.languages, serve.formality) or Languages()
+        self._languages = offered((), serve.languages, serve.formality)
         self._detector = LanguageDetector()
         self._jobs = ContentJobs(
             {topic: TranslationClient(settings=_of_topic(settings, topic))
              for topic in settings.kafka.topic_names},
             serve, queued_at=self._queued_at, admit=self._admit,
         )  # fmt: skip
-        translator = Translator(
+        translator = TextTranslator(
             jobs=self._jobs,
             rooms=Rooms(),
             usage=self._usage,
@@ -82,7 +82,7 @@ class Gateway:
         )
         self._front = Front(endpoints, self._keys, serve, self._metrics, log)
 
-    def languages(self) -> Languages:
+    def languages(self) -> OfferedLanguages:
         """Return the languages that are offered now."""
         return self._languages
 
@@ -152,9 +152,9 @@ class Gateway:
         serve = self._settings.serve
         self._keys.refresh(self._log.warning)
         self._reload_tls(serve)
-        workers = await live_workers(self._settings)
-        said = [(each.languages, each.formality) for each in workers]
-        self._languages = offered(said, serve.languages, serve.formality) or self._languages
+        if workers := await live_workers(self._settings):  # without one, what the last ones said
+            said = [(each.languages, each.formality) for each in workers]
+            self._languages = offered(said, serve.languages, serve.formality)
         for topic in self._settings.kafka.topic_names:
             self._metrics.wait.labels(topic).set(self._backlog.wait_s(topic))
 
@@ -196,9 +196,9 @@ class Gateway:
 
 def endpoints_of(
     serve: ServeSettings,
-    translator: Translator,
-    languages: Callable[[], Languages],
-    usage: Usage,
+    translator: TextTranslator,
+    languages: Callable[[], OfferedLanguages],
+    usage: KeyUsage,
     glossary_digest: GlossaryDigest,
 ) -> dict[str, Endpoint]:
     """Return the endpoints of the APIs that the settings name."""

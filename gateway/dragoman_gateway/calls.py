@@ -15,7 +15,7 @@ from dragoman_gateway.errors import ApiError
 from dragoman_gateway.keys import Key
 from dragoman_gateway.parameters import Parameters
 from dragoman_gateway.settings import Api
-from dragoman_gateway.translating import Answer, Caller
+from dragoman_gateway.translating import Caller, TranslatedText
 
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 _SCHEMES: Final = ("deepl-auth-key ", "bearer ")
@@ -27,7 +27,7 @@ NOT_FOUND: Final = (
 
 
 @dataclass(slots=True)
-class Call:
+class ApiCall:
     """One request. `key` is set once it is known."""
 
     request: web.BaseRequest
@@ -45,14 +45,14 @@ class Call:
         """Who asks."""
         return Caller(self.key, self.api, self.traceparent)
 
-    def note(self, answers: list[Answer]) -> None:
+    def note(self, answers: list[TranslatedText]) -> None:
         """Name the texts that are not as asked in a header."""
         warned = [f"{at}:{each.warning}" for at, each in enumerate(answers) if each.warning]
         if warned:
             self.headers["X-Dragoman-Warnings"] = ",".join(warned[:100])
 
 
-Handler = Callable[[Call], Awaitable[Any]]
+Handler = Callable[[ApiCall], Awaitable[Any]]
 """Returns what is answered as JSON."""
 
 

@@ -25,7 +25,7 @@ _FULL: Final = (
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
-class Connection(web.RequestHandler):
+class HttpConnection(web.RequestHandler):
     """A connection whose errors look as the APIs' do."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -83,17 +83,17 @@ class Connections(web.Server):
         )
         self._limit = limit
 
-    def __call__(self) -> Connection:
+    def __call__(self) -> HttpConnection:
         """Return a new connection."""
-        return Connection(self, loop=self._loop, **self._kwargs)
+        return HttpConnection(self, loop=self._loop, **self._kwargs)
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
         """Count a connection."""
         super().connection_made(handler, transport)
-        if len(self._connections) <= self._limit or not isinstance(handler, Connection):
+        if len(self._connections) <= self._limit or not isinstance(handler, HttpConnection):
             return
         for oldest in self._connections:
-            if isinstance(oldest, Connection) and oldest is not handler and oldest.is_idle:
+            if isinstance(oldest, HttpConnection) and oldest is not handler and oldest.is_idle:
                 oldest.force_close()
                 return
         handler.refuse()

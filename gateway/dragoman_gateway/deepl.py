@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from dragoman_gateway.calls import Call, Endpoint
+from dragoman_gateway.calls import ApiCall, Endpoint
 from dragoman_gateway.errors import ApiError
-from dragoman_gateway.languages import Languages, base
+from dragoman_gateway.languages import OfferedLanguages, base
 from dragoman_gateway.markup import markup_of
 from dragoman_gateway.parameters import Parameters
-from dragoman_gateway.translating import Answer, TextRequest, Translator
-from dragoman_gateway.usage import Usage
+from dragoman_gateway.translating import TextRequest, TextTranslator, TranslatedText
+from dragoman_gateway.usage import KeyUsage
 
 _MOST_TEXTS: Final = 512
 _MOST_INSTRUCTIONS: Final = 10
@@ -31,9 +31,9 @@ class DeepL:
 
     def __init__(
         self,
-        translator: Translator,
-        languages: Callable[[], Languages],
-        usage: Usage,
+        translator: TextTranslator,
+        languages: Callable[[], OfferedLanguages],
+        usage: KeyUsage,
         glossary_digest: GlossaryDigest,
     ) -> None:
         self._translator = translator
@@ -49,7 +49,7 @@ class DeepL:
             "/v2/usage": Endpoint("deepl", self.usage),
         }
 
-    async def translate(self, call: Call) -> object:
+    async def translate(self, call: ApiCall) -> object:
         """Translate texts."""
         parameters, languages = call.parameters, self._languages()
         texts = _texts(parameters)
@@ -80,18 +80,18 @@ class DeepL:
         pairs = zip(texts, answers, strict=True)
         return {"translations": [_translation(*each) | used for each in pairs]}
 
-    async def languages(self, call: Call) -> object:
+    async def languages(self, call: ApiCall) -> object:
         """List the languages of texts or of translations."""
         kind = call.parameters.chosen("type", frozenset({"source", "target"}))
         return self._languages().of_deepl(targets=kind == "target")
 
-    async def usage(self, call: Call) -> object:
+    async def usage(self, call: ApiCall) -> object:
         """Tell the characters of this month, and the key's limit."""
         limit = call.key.characters_per_month
         count = await self._usage.of(call.key)
         return {"character_count": count, "character_limit": _NO_LIMIT if limit is None else limit}
 
-    async def _digest(self, call: Call, name: str | None, source: str | None) -> str | None:
+    async def _digest(self, call: ApiCall, name: str | None, source: str | None) -> str | None:
         """Return the digest of a stored glossary that the key may use. Raises ApiError."""
         if name is None:
             return None
@@ -103,7 +103,7 @@ class DeepL:
         return digest
 
 
-def _translation(given: str, answer: Answer) -> dict[str, Any]:
+def _translation(given: str, answer: TranslatedText) -> dict[str, Any]:
     return {
         "detected_source_language": base(answer.source).upper(),
         "text": answer.text,
@@ -120,7 +120,7 @@ def _texts(parameters: Parameters) -> list[str]:
     return texts
 
 
-def _languages_of(parameters: Parameters, languages: Languages) -> tuple[str, str | None]:
+def _languages_of(parameters: Parameters, languages: OfferedLanguages) -> tuple[str, str | None]:
     """Return the tags of target and source. Raises ApiError."""
     given = parameters.one("target_lang")
     if given is None:
@@ -135,7 +135,7 @@ def _languages_of(parameters: Parameters, languages: Languages) -> tuple[str, st
     return target, source
 
 
-def _formality(parameters: Parameters, languages: Languages, target: str) -> str | None:
+def _formality(parameters: Parameters, languages: OfferedLanguages, target: str) -> str | None:
     """Return the register; one that is only preferred is dropped where there is none."""
     found = parameters.chosen("formality", _FORMALITY)
     if found in {None, "default"} or languages.takes_formality(target):

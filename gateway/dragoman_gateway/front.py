@@ -13,7 +13,7 @@ from aiohttp import web
 
 from dragoman_gateway.calls import (
     NOT_FOUND,
-    Call,
+    ApiCall,
     Endpoint,
     error_body,
     json_response,
@@ -24,7 +24,7 @@ from dragoman_gateway.calls import (
 from dragoman_gateway.errors import ApiError, for_client
 from dragoman_gateway.keys import ANYONE, Key, KeyRing
 from dragoman_gateway.log import Log
-from dragoman_gateway.metrics import Metrics
+from dragoman_gateway.metrics import GatewayMetrics
 from dragoman_gateway.parameters import Parameters, check_length, read_parameters
 from dragoman_gateway.settings import ServeSettings
 from dragoman_producer.errors import DragomanError
@@ -43,7 +43,7 @@ class _Seen:
         self.path = _SLASHES.sub("/", request.path).rstrip("/") or "/"
         self.traceparent = traceparent_of(request)
         self.parameters: Parameters | None = None
-        self.call: Call | None = None
+        self.call: ApiCall | None = None
         self.status = _CLIENT_LEFT
 
 
@@ -55,7 +55,7 @@ class Front:
         endpoints: Mapping[str, Endpoint],
         keys: KeyRing,
         settings: ServeSettings,
-        metrics: Metrics,
+        metrics: GatewayMetrics,
         log: Log,
     ) -> None:
         self._endpoints = endpoints
@@ -127,7 +127,7 @@ class Front:
             key = self._key(request, parameters, endpoint)
         else:
             parameters, key = Parameters({}), ANYONE
-        seen.call = Call(request, parameters, key, endpoint.api, seen.traceparent)
+        seen.call = ApiCall(request, parameters, key, endpoint.api, seen.traceparent)
         return json_response(await endpoint.handler(seen.call))
 
     async def _parameters(self, request: web.BaseRequest) -> Parameters:

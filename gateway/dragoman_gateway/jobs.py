@@ -27,7 +27,7 @@ ABANDONED_S: Final = 60.0
 _OVER: Final = frozenset({JobStatus.FAILED, JobStatus.EXPIRED, JobStatus.CANCELLED})
 
 
-class Client(Jobs, Protocol):
+class QueueClient(Jobs, Protocol):
     """What is needed of a TranslationClient."""
 
     async def submit(
@@ -63,7 +63,7 @@ class ContentJobs:
 
     def __init__(
         self,
-        clients: Mapping[str, Client],
+        clients: Mapping[str, QueueClient],
         settings: ServeSettings,
         *,
         queued_at: QueuedAt,
@@ -148,7 +148,7 @@ class ContentJobs:
         return await asyncio.shield(run)
 
     async def _publish(
-        self, client: Client, job: TranslationJob, traceparent: str | None, *, resubmit: bool
+        self, client: QueueClient, job: TranslationJob, traceparent: str | None, *, resubmit: bool
     ) -> JobHandle:
         try:
             return await client.submit(job, resubmit=resubmit, traceparent=traceparent)

@@ -30,7 +30,7 @@ _OTHERS: Final = stat.S_IWGRP | stat.S_IXGRP | stat.S_IRWXO
 class Key(Group):
     """A caller, and what the caller may do."""
 
-    model_config = Group.model_config | ConfigDict(populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True)
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] = _NOBODY
@@ -89,9 +89,9 @@ class KeyRing:
         digest = hashlib.sha256((secret or "").encode("utf-8", "replace")).hexdigest()
         key = self._keys.get(digest)
         known = hmac.compare_digest(key.sha256 if key else _NOBODY, digest)
-        if key is None or not known or (key.expires and key.expires <= datetime.now(UTC)):
+        if key is None or not known or not secret:
             return None
-        return key
+        return None if key.expires and key.expires <= datetime.now(UTC) else key
 
     def refresh(self, report: Callable[[str], None]) -> None:
         """Read the file again if it changed; keep the old keys if it cannot be used, and say so."""

@@ -29,7 +29,7 @@ _SAME: Final[Mapping[str, tuple[str, ...]]] = {"nb": ("no",), "no": ("nb",), "fi
 
 
 @dataclass(frozen=True)
-class Languages:
+class OfferedLanguages:
     """Tags as the workers spell them, and those with a register."""
 
     tags: tuple[str, ...] = _USUAL
@@ -90,19 +90,17 @@ def offered(
     announced: Iterable[tuple[Sequence[str] | None, bool]],
     languages: Sequence[str] | None,
     formality: Sequence[str] | None,
-) -> Languages | None:
-    """Return the languages of settings, or else of workers; None if nothing says any.
+) -> OfferedLanguages:
+    """Return the languages of settings, or else of workers, or else the usual ones.
 
     Each worker says its languages (None: any) and whether its profile takes a register.
     """
     found = list(announced)
-    if not found and languages is None:
-        return None
     tags = tuple(languages or ()) or _all_of([said for said, _ in found])
     if formality is None:
         formal = any(takes for _, takes in found)
         formality = [tag for tag in tags if base(tag) in _FORMAL] if formal else ()
-    return Languages(tags, frozenset(formality))
+    return OfferedLanguages(tags, frozenset(formality))
 
 
 def _all_of(said: Sequence[Sequence[str] | None]) -> tuple[str, ...]:

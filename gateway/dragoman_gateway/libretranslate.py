@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from dragoman_gateway.calls import Call, Endpoint
+from dragoman_gateway.calls import ApiCall, Endpoint
 from dragoman_gateway.errors import ApiError
-from dragoman_gateway.languages import Languages, base
+from dragoman_gateway.languages import OfferedLanguages, base
 from dragoman_gateway.markup import HTML
-from dragoman_gateway.translating import Answer, TextRequest, Translator
+from dragoman_gateway.translating import TextRequest, TextTranslator, TranslatedText
 
 _MOST_TEXTS: Final = 512
 _POST: Final = frozenset({"POST"})
@@ -19,7 +19,12 @@ class LibreTranslate:
     """The endpoints of LibreTranslate that are served."""
 
     def __init__(
-        self, translator: Translator, languages: Callable[[], Languages], *, keys: bool, limit: int
+        self,
+        translator: TextTranslator,
+        languages: Callable[[], OfferedLanguages],
+        *,
+        keys: bool,
+        limit: int,
     ) -> None:
         self._translator = translator
         self._languages = languages
@@ -29,7 +34,7 @@ class LibreTranslate:
     def endpoints(self) -> dict[str, Endpoint]:
         """Return the endpoints by path."""
 
-        def open_to_all(handler: Callable[[Call], Any]) -> Endpoint:
+        def open_to_all(handler: Callable[[ApiCall], Any]) -> Endpoint:
             return Endpoint("libretranslate", handler, needs_key=False)
 
         return {
@@ -41,7 +46,7 @@ class LibreTranslate:
             "/translate_file": Endpoint("libretranslate", _not_served, _POST),
         }
 
-    async def translate(self, call: Call) -> object:
+    async def translate(self, call: ApiCall) -> object:
         """Translate `q`, or DeepLX's `text`."""
         parameters = call.parameters
         if "q" not in parameters and "text" in parameters:
@@ -60,7 +65,7 @@ class LibreTranslate:
             body["alternatives"] = _shaped([[] for _ in answers], many)
         return body
 
-    async def detect(self, call: Call) -> object:
+    async def detect(self, call: ApiCall) -> object:
         """Name the language of a text."""
         text = call.parameters.one("q")
         if text is None:
@@ -70,11 +75,11 @@ class LibreTranslate:
             return [{"language": "en", "confidence": 0}]
         return [{"language": found.language, "confidence": round(100 * found.confidence)}]
 
-    async def languages(self, _: Call) -> object:
+    async def languages(self, _: ApiCall) -> object:
         """List the languages, whatever the request holds."""
         return self._languages().of_libretranslate()
 
-    async def settings(self, _: Call) -> object:
+    async def settings(self, _: ApiCall) -> object:
         """Tell a page of LibreTranslate's what this server offers."""
         return {
             "apiKeys": self._keys,
@@ -90,7 +95,7 @@ class LibreTranslate:
             "supportedFilesFormat": [],
         }
 
-    async def _deeplx(self, call: Call) -> object:
+    async def _deeplx(self, call: ApiCall) -> object:
         texts = call.parameters.all("text")
         source, target = self._tags(call, "source_lang", "target_lang")
         text = "\n".join(texts)
@@ -104,8 +109,8 @@ class LibreTranslate:
         }
 
     async def _answers(
-        self, call: Call, texts: Sequence[str], target: str, source: str | None, *, html: bool
-    ) -> list[Answer]:
+        self, call: ApiCall, texts: Sequence[str], target: str, source: str | None, *, html: bool
+    ) -> list[TranslatedText]:
         if len(texts) > _MOST_TEXTS:
             raise ApiError(400, f"Too many texts: {len(texts)}; the limit is {_MOST_TEXTS}.")
         call.texts, call.characters = len(texts), sum(map(len, texts))
@@ -114,7 +119,7 @@ class LibreTranslate:
         call.note(answers)
         return answers
 
-    def _tags(self, call: Call, source: str, target: str) -> tuple[str | None, str]:
+    def _tags(self, call: ApiCall, source: str, target: str) -> tuple[str | None, str]:
         """Return the tags of source, None to detect it, and target. Raises ApiError."""
         languages = self._languages()
         wanted = call.parameters.one(target)
@@ -130,11 +135,11 @@ class LibreTranslate:
         return tag, to
 
 
-async def _health(_: Call) -> object:
+async def _health(_: ApiCall) -> object:
     return {"status": "ok"}
 
 
-async def _not_served(_: Call) -> object:
+async def _not_served(_: ApiCall) -> object:
     raise ApiError(404, "This server translates texts; files are not served.")
 
 
@@ -142,5 +147,5 @@ def _shaped(found: list[Any], many: bool) -> Any:
     return found if many else found[0]
 
 
-def _detected(answer: Answer) -> dict[str, object]:
+def _detected(answer: TranslatedText) -> dict[str, object]:
     return {"confidence": round(100 * answer.confidence), "language": base(answer.source)}

@@ -38,7 +38,7 @@ class Text(Protocol):
         ...
 
 
-class PlainText:
+class UnmarkedText:
     """A text without markup, cut where it is too long for a job. Its edges' blanks stay."""
 
     def __init__(self, text: str) -> None:
@@ -111,7 +111,7 @@ HTML: Final = Markup(xml=False, rules=rules_for(xml=False))
 def read_texts(texts: Sequence[str], markup: Markup | None) -> list[Text]:
     """Return the texts as items. Raises ApiError."""
     if markup is None:
-        return [PlainText(text) for text in texts]
+        return [UnmarkedText(text) for text in texts]
     return [MarkedText(text, markup.rules, xml=markup.xml) for text in texts]
 
 

@@ -18,7 +18,7 @@ from prometheus_client import (
 _SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60)
 
 
-class Metrics:
+class GatewayMetrics:
     """What Prometheus sees of one process."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Metrics:
         )  # fmt: skip
 
 
-def admin_pages(metrics: Metrics, is_ready: Callable[[], bool]) -> web.Application:
+def admin_pages(metrics: GatewayMetrics, is_ready: Callable[[], bool]) -> web.Application:
     """Return the pages of the second port: /livez, /readyz, /metrics."""
 
     async def livez(_: web.Request) -> web.Response:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
+from pydantic_settings import NoDecode
 
 from dragoman_connections.groups import Group
 from dragoman_connections.settings import DragomanSettings
 from dragoman_schemas.languages import UnknownLanguage, normalise
 
 Api = Literal["deepl", "libretranslate"]
+Names = Annotated[tuple[str, ...], NoDecode]
+"""The environment may give them with commas, or as JSON."""
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 
 
@@ -39,9 +43,9 @@ class ServeSettings(Group):
     admin_host: str = "127.0.0.1"
     admin_port: Annotated[int, Field(ge=0, le=65535)] = 9465
     keys_file: Path | None = None
-    apis: tuple[Api, ...] = ("deepl", "libretranslate")
-    languages: tuple[str, ...] | None = None
-    formality: tuple[str, ...] | None = None
+    apis: Annotated[tuple[Api, ...], NoDecode] = ("deepl", "libretranslate")
+    languages: Names | None = None
+    formality: Names | None = None
     default_source_lang: str = "en"
     hold_s: Seconds = 55.0
     shed_after_s: Seconds = 300.0
@@ -51,10 +55,19 @@ class ServeSettings(Group):
     max_connections: Annotated[int, Field(ge=1)] = 4096
     max_body_bytes: Annotated[int, Field(ge=1024)] = 1024 * 1024
     allow_query_keys: bool = False
-    cors_origins: tuple[str, ...] = ()
+    cors_origins: Names = ()
     tls_cert: Path | None = None
     tls_key: Path | None = None
     log_requests: bool = True
+
+    @field_validator("apis", "languages", "formality", "cors_origins", mode="before")
+    @classmethod
+    def _separated(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        if value.startswith("["):
+            return tuple(json.loads(value))
+        return tuple(name.strip() for name in value.split(",") if name.strip())
 
     @field_validator("languages", "formality")
     @classmethod

@@ -10,10 +10,10 @@ from typing import Any, Final, NamedTuple, Protocol
 from dragoman_gateway.errors import ApiError, for_code
 from dragoman_gateway.jobs import Asked, ContentJobs
 from dragoman_gateway.keys import Key
-from dragoman_gateway.languages import Languages, base
+from dragoman_gateway.languages import OfferedLanguages, base
 from dragoman_gateway.markup import MarkedText, Markup, Text, read_texts, size
 from dragoman_gateway.rooms import Rooms
-from dragoman_gateway.usage import Usage
+from dragoman_gateway.usage import KeyUsage
 from dragoman_schemas.jobs import MAX_ITEMS, MAX_TEXT_BYTES
 from dragoman_schemas.results import ItemResult, TranslationResult
 from dragoman_text.detection import Detection
@@ -53,7 +53,7 @@ class Caller:
     traceparent: str | None = None
 
 
-class Answer(NamedTuple):
+class TranslatedText(NamedTuple):
     """A translated text."""
 
     text: str
@@ -71,7 +71,7 @@ class _Item(NamedTuple):
     content: str
 
 
-class Translator:
+class TextTranslator:
     """Translates requests."""
 
     def __init__(
@@ -79,9 +79,9 @@ class Translator:
         *,
         jobs: ContentJobs,
         rooms: Rooms,
-        usage: Usage,
+        usage: KeyUsage,
         detector: Detector,
-        languages: Callable[[], Languages],
+        languages: Callable[[], OfferedLanguages],
         default_source: str,
     ) -> None:
         self._jobs = jobs
@@ -91,7 +91,7 @@ class Translator:
         self._languages = languages
         self._default_source = default_source
 
-    async def translate(self, request: TextRequest, caller: Caller) -> list[Answer]:
+    async def translate(self, request: TextRequest, caller: Caller) -> list[TranslatedText]:
         """Return the translations in the order asked. Raises ApiError and DragomanError."""
         texts = await self._read(request)
         characters = sum(map(len, request.texts))
@@ -139,17 +139,17 @@ class Translator:
         text: Text,
         items: Sequence[ItemResult],
         guess: Detection | None,
-    ) -> Answer:
+    ) -> TranslatedText:
         found = (each.detected_source_lang for each in items)
         reported = next((tag for tag in found if tag is not None), None)
         source = request.source or reported or (guess.language if guess else self._default_source)
         sure = guess.confidence if guess and base(source) == guess.language else 1.0
         if not items:
-            return Answer(given, source, sure if guess else 0.0)
+            return TranslatedText(given, source, sure if guess else 0.0)
         written = text.written([each.text or "" for each in items])
         kept = any(each.fallback == "source" for each in items)
         kept = kept or (isinstance(text, MarkedText) and text.unfitting > 0)
-        return Answer(written, source, sure, "quality_failed" if kept else None)
+        return TranslatedText(written, source, sure, "quality_failed" if kept else None)
 
 
 def _batches(

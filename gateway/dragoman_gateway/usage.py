@@ -18,7 +18,7 @@ EVERY_S: Final = 1.0
 _KEPT_S: Final = 62 * 86_400
 
 
-class Link(Protocol):
+class CountsLink(Protocol):
     """What is needed of a RedisLink."""
 
     async def ask(self, *command: Any) -> Any: ...
@@ -33,10 +33,10 @@ class _Month(NamedTuple):
     month: str
 
 
-class Usage:
+class KeyUsage:
     """Counts what is submitted. Without Redis the counts wait here, and the last sums count."""
 
-    def __init__(self, link: Link, keys: Keys) -> None:
+    def __init__(self, link: CountsLink, keys: Keys) -> None:
         self._link = link
         self._keys = keys
         self._pending: Counter[_Month] = Counter()

@@ -11,7 +11,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -207,12 +206,13 @@ class Callers:
         for thread in self._threads:
             thread.start()
 
-    def have_answered(self, count: int) -> bool:
-        return self.answered() >= count
-
     def answered(self) -> int:
         """Return how many texts are answered."""
         return sum(tries[-1:] == [200] for tries in list(self.answers.values()))
+
+    def wait_for(self, count: int) -> None:
+        """Wait until so many texts are answered."""
+        wait_until(lambda: self.answered() >= count, timeout_s=90, what="answers")
 
     def stop(self) -> None:
         """Let each caller get its last answer."""
@@ -238,8 +238,7 @@ def test_a_gateway_killed_under_load_pays_nothing_twice_and_leaves_no_caller_wit
         worker.ready()
         callers = Callers(gateway.ready().url, 16)
         for _ in range(4):
-            wanted = callers.answered() + 20
-            wait_until(partial(callers.have_answered, wanted), timeout_s=90, what="answers")
+            callers.wait_for(callers.answered() + 20)
             gateway.kill()
             gateway.start()
             gateway.ready()

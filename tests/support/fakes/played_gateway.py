@@ -20,13 +20,13 @@ from dragoman_gateway.connections import Connections
 from dragoman_gateway.front import Front
 from dragoman_gateway.jobs import Asked, ContentJobs
 from dragoman_gateway.keys import KeyRing
-from dragoman_gateway.languages import Languages
+from dragoman_gateway.languages import OfferedLanguages
 from dragoman_gateway.log import Log
-from dragoman_gateway.metrics import Metrics
+from dragoman_gateway.metrics import GatewayMetrics
 from dragoman_gateway.rooms import Rooms
 from dragoman_gateway.settings import GatewaySettings
-from dragoman_gateway.translating import Translator
-from dragoman_gateway.usage import Usage
+from dragoman_gateway.translating import TextTranslator
+from dragoman_gateway.usage import KeyUsage
 from dragoman_producer.testing import InMemoryClient
 from dragoman_schemas.names import JOBS_TOPIC, Keys
 from dragoman_text.detection import LanguageDetector
@@ -68,7 +68,7 @@ class PlayedGateway:
         client: InMemoryClient | None = None,
         *,
         keys_file: Path | None = None,
-        languages: Languages | None = None,
+        languages: OfferedLanguages | None = None,
         patience_s: float = 0.2,
         glossaries: dict[str, str] | None = None,
         admit: Callable[[Asked, str], None] | None = None,
@@ -79,10 +79,14 @@ class PlayedGateway:
         options = {f"serve.{name}": value for name, value in serve.items()}
         options["serve.keys_file"] = None if keys_file is None else str(keys_file)
         self.settings = load_settings(GatewaySettings, options=options).serve
-        self.counts, self.metrics, self.log = CountsInMemory(), Metrics(), Log(requests=False)
-        self.usage = Usage(self.counts, Keys())
+        self.counts, self.metrics, self.log = (
+            CountsInMemory(),
+            GatewayMetrics(),
+            Log(requests=False),
+        )
+        self.usage = KeyUsage(self.counts, Keys())
         self.keys = KeyRing(keys_file, (JOBS_TOPIC,))
-        self._languages = languages or Languages(formality=frozenset({"de"}))
+        self._languages = languages or OfferedLanguages(formality=frozenset({"de"}))
         self._glossaries = glossaries or {}
         self._admit = admit
         self._queued_at = queued_at
@@ -92,7 +96,7 @@ class PlayedGateway:
             queued_at=self._queued,
             admit=self._admitted,
         )
-        translator = Translator(
+        translator = TextTranslator(
             jobs=self.jobs,
             rooms=Rooms(patience_s),
             usage=self.usage,

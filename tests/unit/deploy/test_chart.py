@@ -9,7 +9,7 @@ import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import helm_python as helm
 import kubernetes_validate
@@ -18,7 +18,8 @@ import yaml
 from cloudcoil.models.keda.v1alpha1 import ScaledObject, TriggerAuthentication
 from cloudcoil.models.prometheus_operator.v1 import PodMonitor, PrometheusRule
 
-from dragoman_connections.settings import load_settings
+from dragoman_connections.settings import DragomanSettings, load_settings
+from dragoman_gateway.settings import GatewaySettings, ServeSettings
 from dragoman_worker.process.supervisor import MARGIN_S
 from dragoman_worker.settings import WorkerSettings
 from support import ci_scripts as ci
@@ -38,6 +39,7 @@ _VERSIONS = [f"1.{minor}" for minor in range(31, 38)]
 _ECHO: dict[str, Any] = {"settings": {"engine": {"kind": "echo"}}}
 
 Object = dict[str, Any]
+_Settings = TypeVar("_Settings", bound=DragomanSettings)
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +84,10 @@ def _environment(pod: Object) -> dict[str, str]:
 
 
 def _loaded(pod: Object, monkeypatch: pytest.MonkeyPatch) -> WorkerSettings:
+    return _loaded_as(WorkerSettings, pod, monkeypatch)
+
+
+def _loaded_as(kind: type[_Settings], pod: Object, monkeypatch: pytest.MonkeyPatch) -> _Settings:
     with monkeypatch.context() as patch:
         for name, value in _environment(pod).items():
             if value:  # what a Secret gives is not known here
@@ -89,15 +95,15 @@ def _loaded(pod: Object, monkeypatch: pytest.MonkeyPatch) -> WorkerSettings:
         if "SASL" in _environment(pod).get("DRAGOMAN_KAFKA__SECURITY_PROTOCOL", ""):
             patch.setenv("DRAGOMAN_KAFKA__SASL_PLAIN_PASSWORD", "from the Secret")
             patch.setenv("DRAGOMAN_REDIS__PASSWORD", "from the Secret")
-        return load_settings(WorkerSettings)
+        return load_settings(kind)
 
 
 # --- valid for the cluster ------------------------------------------------------------------------
 
 
-def test_the_seven_examples_are_there() -> None:
+def test_the_eight_examples_are_there() -> None:
     assert [file.stem for file in _EXAMPLES] == [
-        *("airgapped", "echo", "eight-gpus", "keda", "one-gpu", "server", "tls-sasl"),
+        *("airgapped", "echo", "eight-gpus", "gateway", "keda", "one-gpu", "server", "tls-sasl"),
     ]
 
 
@@ -150,7 +156,9 @@ def test_the_chart_installs_the_version_of_the_project(chart: helm.Chart) -> Non
 
 
 def test_the_notes_name_the_topic_and_the_pods(chart: helm.Chart) -> None:
-    notes = chart.render(_values(_EXAMPLES[3]), name="rel")["dragoman/templates/NOTES.txt"]
+    notes = chart.render(_values(_CHARTS / "examples" / "keda.yaml"), name="rel")[
+        "dragoman/templates/NOTES.txt"
+    ]
     assert "rel-dragoman reads dragoman.jobs of kafka.kafka:9092" in notes
     assert "0 to 8 pods, one per 105000 waiting jobs" in notes
 
@@ -163,13 +171,16 @@ def test_the_environment_is_known_to_the_settings(
 ) -> None:
     script = ci.script("chart")
     known = {f"DRAGOMAN_{name.upper().replace('.', '__')}" for name in script.setting_names()}
+    known |= {f"DRAGOMAN_SERVE__{name.upper()}" for name in ServeSettings.model_fields}
     made = {"DRAGOMAN_WORKER_ID", "DRAGOMAN_HTTP__HOST", "DRAGOMAN_HTTP__PORT"}
     for pod in _pods(objects):
         given = {name for name in _environment(pod) if name.startswith("DRAGOMAN_")}
         assert given <= known | made
         names = [one["name"] for one in pod["containers"][0]["env"]]
         assert len(set(names)) == len(names)
-        if pod["containers"][0]["name"] != "topics":
+        if pod["containers"][0]["name"] == "gateway":
+            _loaded_as(GatewaySettings, pod, monkeypatch)
+        elif pod["containers"][0]["name"] != "topics":
             _loaded(pod, monkeypatch)
 
 
@@ -329,6 +340,7 @@ _GIVEN = [
     name
     for name in _given(_values(_CHART / "values.yaml"))
     if name.split(".", maxsplit=1)[0] not in _PASSED_ON
+    and not name.startswith("gateway.resources.")
 ]
 
 
@@ -382,8 +394,9 @@ def test_the_probes_are_those_of_the_documentation(objects: list[Object]) -> Non
         [container] = deployment["spec"]["template"]["spec"]["containers"]
         live, ready = container["livenessProbe"], container["readinessProbe"]
         assert live["httpGet"]["path"] == "/livez"
-        assert live["periodSeconds"] * live["failureThreshold"] == 600
-        assert (ready["httpGet"]["path"], ready["failureThreshold"]) == ("/readyz", 2)
+        repairs_itself_s, failures = (120, 1) if container["name"] == "gateway" else (600, 2)
+        assert live["periodSeconds"] * live["failureThreshold"] == repairs_itself_s
+        assert (ready["httpGet"]["path"], ready["failureThreshold"]) == ("/readyz", failures)
 
 
 def test_pods_run_without_root_and_rights_on_a_read_only_root(objects: list[Object]) -> None:
@@ -775,3 +788,52 @@ def test_every_value_is_explained_in_the_readme_of_the_chart() -> None:
     readme = (_CHART / "README.md").read_text(encoding="utf-8")
     values = yaml.safe_load((_CHART / "values.yaml").read_text(encoding="utf-8"))
     assert [name for name in values if f"`{name}`" not in readme] == []
+
+
+# --- gateway --------------------------------------------------------------------------------------
+
+
+def _gateway(chart: helm.Chart, **values: Any) -> list[Object]:
+    given = {"enabled": True, "keysSecret": {"name": "keys"}, **values}
+    objects = _rendered(chart, {**_ECHO, "gateway": given, "networkPolicy": {"enabled": True}})
+    return [one for one in objects if one["metadata"]["name"] == "rel-dragoman-gateway"]
+
+
+def test_a_gateway_needs_its_keys(chart: helm.Chart) -> None:
+    with pytest.raises(helm.HelmRenderError, match=r"gateway.keysSecret.name"):
+        chart.render({**_ECHO, "gateway": {"enabled": True}}, name="rel")
+
+
+def test_a_gateway_gets_its_settings_keys_and_time_to_answer(
+    chart: helm.Chart, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects = _gateway(chart, settings={"grace_s": 40, "languages": ["de", "en"]})
+    [deployment] = _of(objects, "Deployment")
+    pod = deployment["spec"]["template"]["spec"]
+    serve = _loaded_as(GatewaySettings, pod, monkeypatch).serve
+    assert (serve.grace_s, serve.languages, serve.host) == (40, ("de", "en"), "0.0.0.0")  # noqa: S104
+    assert pod["terminationGracePeriodSeconds"] > 40 + 5
+    [mount] = [one for one in pod["containers"][0]["volumeMounts"] if one["name"] == "keys"]
+    assert str(serve.keys_file) == f"{mount['mountPath']}/keys.toml"
+    assert deployment["spec"]["replicas"] == 2
+
+
+def test_a_gateway_s_service_and_policy_name_its_port(chart: helm.Chart) -> None:
+    objects = _gateway(chart, port=80, callersFrom=[{"podSelector": {}}])
+    [service] = _of(objects, "Service")
+    assert service["spec"]["ports"][0]["port"] == 80
+    [policy] = _of(objects, "NetworkPolicy")
+    assert policy["spec"]["ingress"][0] == {
+        "ports": [{"port": "api", "protocol": "TCP"}], "from": [{"podSelector": {}}]
+    }  # fmt: skip
+    assert len(_of(objects, "PodDisruptionBudget")) == 1
+
+
+def test_an_autoscaled_gateway_follows_what_its_pods_hold(chart: helm.Chart) -> None:
+    objects = _gateway(chart, autoscaling={"enabled": True, "heldRequests": 200})
+    [scaler] = _of(objects, "HorizontalPodAutoscaler")
+    [metric] = scaler["spec"]["metrics"]
+    assert metric["pods"]["metric"]["name"] == "dragoman_gateway_held"
+    assert metric["pods"]["target"]["averageValue"] == "200"
+    [deployment] = _of(objects, "Deployment")
+    assert "replicas" not in deployment["spec"]

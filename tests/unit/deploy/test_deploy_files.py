@@ -232,7 +232,7 @@ def _copies(text: str) -> list[str]:
     return re.findall(r"^COPY (.+)$", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", ["Dockerfile.client", "Dockerfile.worker"])
+@pytest.mark.parametrize("name", ["Dockerfile.client", "Dockerfile.gateway", "Dockerfile.worker"])
 def test_hadolint_finds_nothing_in_an_image(name: str) -> None:
     # Not pinned: Debian keeps one version of tini, and vLLM's image brings the packages of its own.
     ignored = ("--ignore", "DL3008", "--ignore", "DL3013")
@@ -242,7 +242,7 @@ def test_hadolint_finds_nothing_in_an_image(name: str) -> None:
     assert ended.returncode == 0, ended.stdout
 
 
-@pytest.mark.parametrize("name", ["Dockerfile.client", "Dockerfile.worker"])
+@pytest.mark.parametrize("name", ["Dockerfile.client", "Dockerfile.gateway", "Dockerfile.worker"])
 def test_images_run_without_root_in_exec_form(name: str) -> None:
     text = _text(name)
     for stage in re.split(r"^FROM ", text, flags=re.MULTILINE)[1:]:
@@ -250,7 +250,7 @@ def test_images_run_without_root_in_exec_form(name: str) -> None:
         assert re.search(r'^ENTRYPOINT \["', stage, re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", ["Dockerfile.client", "Dockerfile.worker"])
+@pytest.mark.parametrize("name", ["Dockerfile.client", "Dockerfile.gateway", "Dockerfile.worker"])
 def test_images_hold_every_package_whose_command_they_install(name: str) -> None:
     text = _text(name)
     copied = {Path(source) for line in _copies(text) for source in line.split()[:-1]}
@@ -261,13 +261,14 @@ def test_images_hold_every_package_whose_command_they_install(name: str) -> None
         assert not above & set(map(Path, ignored))
 
 
-@pytest.mark.parametrize("name", ["Dockerfile.client", "Dockerfile.worker"])
+@pytest.mark.parametrize("name", ["Dockerfile.client", "Dockerfile.gateway", "Dockerfile.worker"])
 def test_images_have_the_extras_that_can_be_switched_on(name: str) -> None:
     text = _text(name)
     [extras] = re.findall(r"^ARG EXTRAS=(\S*)$", text, re.MULTILINE)
     # Tracing and the tokens for Amazon MSK are settings of both sides.
     assert {"otel", "msk"} <= set(extras.split(","))
     assert ("documents" in extras) == (name == "Dockerfile.client")
+    assert ("serve" in extras) == (name == "Dockerfile.gateway")
     for extra in extras.split(","):
         assert extra in _PROJECT["project"]["optional-dependencies"]
         assert (_ROOT / "requirements" / f"{extra}.lock").exists()
@@ -287,7 +288,7 @@ def test_vllm_s_image_gets_nvml_and_keeps_its_vllm() -> None:
     assert vllm.specifier.contains(version)
 
 
-@pytest.mark.parametrize("name", ["Dockerfile.client", "Dockerfile.worker"])
+@pytest.mark.parametrize("name", ["Dockerfile.client", "Dockerfile.gateway", "Dockerfile.worker"])
 def test_images_copy_files_that_exist(name: str) -> None:
     text = _text(name)
     for line in _copies(text):

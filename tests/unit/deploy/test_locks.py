@@ -14,7 +14,7 @@ _ROOT = Path(__file__).parents[3]
 _LOCKS = _ROOT / "requirements"
 
 
-_EXTRAS = ("echo", "documents", "otel", "msk", "box")
+_EXTRAS = ("echo", "documents", "serve", "otel", "msk", "box")
 
 
 def _locked(name: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from dragoman_gateway.languages import Languages
+from dragoman_gateway.languages import OfferedLanguages
 from dragoman_producer.testing import InMemoryClient, ItemFailed
 from dragoman_schemas.failures import FailureCode
 from dragoman_schemas.jobs import Item, TranslationJob
@@ -234,7 +234,7 @@ async def test_a_job_that_failed_is_run_again_by_the_next_request() -> None:
 
 
 async def test_languages_are_listed_as_deepl_lists_them() -> None:
-    languages = Languages(("de", "en", "pt", "zh"), frozenset({"de"}))
+    languages = OfferedLanguages(("de", "en", "pt", "zh"), frozenset({"de"}))
     async with PlayedGateway(languages=languages) as gateway:
         _, sources = await gateway.get("/v2/languages")
         # deepl-python sends the type in the body of a GET.
@@ -249,7 +249,7 @@ async def test_languages_are_listed_as_deepl_lists_them() -> None:
 
 @pytest.mark.parametrize("code", ["EN", "en", "EN-US", "en_gb", "PT", "pt-br", "ZH-HANT", "zt"])
 async def test_targets_are_known_in_any_spelling(code: str) -> None:
-    languages = Languages(("en", "pt", "zh"))
+    languages = OfferedLanguages(("en", "pt", "zh"))
     async with PlayedGateway(languages=languages) as gateway:
         status, _ = await gateway.post("/v2/translate", {"text": "Hallo.", "target_lang": code})
     assert status == 200

@@ -14,7 +14,7 @@ from dragoman_gateway.backlog import Backlog
 from dragoman_gateway.errors import ApiError
 from dragoman_gateway.keys import Key
 from dragoman_gateway.rooms import Rooms
-from dragoman_gateway.usage import Usage
+from dragoman_gateway.usage import KeyUsage
 from dragoman_producer.errors import BrokerRefused, BrokerUnreachable, StoreUnreachable
 from dragoman_producer.operations.topics import PartitionState
 from dragoman_schemas.names import Keys
@@ -126,7 +126,7 @@ async def test_counts_wait_while_redis_is_away() -> None:
             return await super().send(*calls)
 
     counts = Flaky()
-    usage, key = Usage(counts, Keys()), Key(id="a")
+    usage, key = KeyUsage(counts, Keys()), Key(id="a")
     usage.add(key, 3)
     await usage.flush()
     counts.away = False
@@ -167,8 +167,8 @@ def test_a_topic_that_nobody_reads_waits_for_as_long_as_nothing_is_settled() -> 
     waits = [lags.at(5.0 * step, settled=7, lag=1 + step) for step in range(400)]
     assert waits[-1] == pytest.approx(5.0 * 399)
     assert lags.at(2_000, settled=8, lag=10) > 300
-    later = [lags.at(2_005 + 5.0 * step, settled=8 + 100 * step, lag=10) for step in range(30)]
-    assert later[-1] < 1
+    waits = [lags.at(2_005 + 5.0 * step, settled=8 + 100 * step, lag=10) for step in range(30)]
+    assert waits[-1] < 1
 
 
 async def test_without_the_right_to_see_the_lag_nothing_is_shed_and_that_is_said_once() -> None:

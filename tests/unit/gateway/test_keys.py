@@ -129,6 +129,12 @@ def test_a_file_that_others_may_read_is_refused(tmp_path: Path) -> None:
     assert read(path).find("one") is not None
 
 
+def test_an_empty_secret_is_none_even_if_the_file_has_its_digest(tmp_path: Path) -> None:
+    ring = read(write_keys(tmp_path, ""))
+    assert ring.find("") is None
+    assert ring.find(None) is None
+
+
 def test_a_new_key_is_found_by_its_secret_alone(tmp_path: Path) -> None:
     secret, lines = new_key("shop", free=True)
     path = tmp_path / "keys.toml"
@@ -147,3 +153,28 @@ def test_a_new_key_is_found_by_its_secret_alone(tmp_path: Path) -> None:
 def test_another_host_needs_keys() -> None:
     with pytest.raises(SettingsError, match="keys_file is needed"):
         load_settings(GatewaySettings, options={"serve.host": "192.0.2.1"})
+
+
+@pytest.mark.parametrize("given", ["de, pt_br", '["de", "pt-BR"]'])
+def test_the_environment_gives_names_with_commas_or_as_json(
+    given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DRAGOMAN_SERVE__LANGUAGES", given)
+    monkeypatch.setenv("DRAGOMAN_SERVE__APIS", "deepl")
+    settings = load_settings(GatewaySettings).serve
+    assert (settings.languages, settings.apis) == (("de", "pt-BR"), ("deepl",))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"serve.languages": "xx-nonsense-"}, "serve.languages"),
+        ({"serve.apis": "google"}, "serve.apis"),
+        ({"serve.cors_origins": "[broken"}, "serve.cors_origins"),
+        ({"serve.tls_cert": "/a.pem"}, "tls_key"),
+        ({"serve.unknown": 1}, "serve.unknown"),
+    ],
+)
+def test_a_wrong_setting_is_named(options: dict[str, object], words: str) -> None:
+    with pytest.raises(SettingsError, match=words):
+        load_settings(GatewaySettings, options=options)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_gateway.languages import Languages
+from dragoman_gateway.languages import OfferedLanguages
 from support.fakes.played_gateway import PlayedGateway, write_keys
 
 
@@ -74,14 +74,14 @@ async def test_errors_have_libretranslates_shape(given: dict[str, str], message:
 
 @pytest.mark.parametrize("code", ["zh", "zt", "zh-Hant", "iw", "he", "no", "nb", "pb", "pt_BR"])
 async def test_codes_of_other_times_are_known(code: str) -> None:
-    languages = Languages(("en", "he", "no", "pt", "zh"))
+    languages = OfferedLanguages(("en", "he", "no", "pt", "zh"))
     async with PlayedGateway(languages=languages) as gateway:
         status, _ = await gateway.post("/translate", {"q": "a b", "source": "en", "target": code})
     assert status == 200
 
 
 async def test_languages_are_listed_without_a_key_whatever_the_body(tmp_path: Path) -> None:
-    languages, keys = Languages(("de", "en")), write_keys(tmp_path, "s3cret")
+    languages, keys = OfferedLanguages(("de", "en")), write_keys(tmp_path, "s3cret")
     async with PlayedGateway(languages=languages, keys_file=keys) as gateway:
         status, body = await gateway.get("/languages", data=b"\xff not=a&form")
     assert status == 200

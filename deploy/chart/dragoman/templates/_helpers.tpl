@@ -168,6 +168,32 @@ app.kubernetes.io/component: {{ .class }}
 {{- end }}
 {{- end -}}
 
+{{- /* Settings of Kafka, Redis and tracing, and those of the group `serve`, for the gateway. */ -}}
+{{- define "dragoman.gatewayEnv" -}}
+{{- $g := .root.Values.gateway -}}
+{{- include "dragoman.tree" (dict "path" list "tree" (pick .v.settings "kafka" "redis" "tracing" "connect_timeout_s")) }}
+{{- include "dragoman.tree" (dict "path" (list "serve") "tree" $g.settings) }}
+{{- include "dragoman.strimziLogin" . }}
+{{- range $setting, $from := .v.secretSettings }}
+{{- if or (hasPrefix "kafka." $setting) (hasPrefix "redis." $setting) (hasPrefix "tracing." $setting) }}
+- name: DRAGOMAN_{{ $setting | replace "." "__" | upper }}
+  valueFrom:
+    secretKeyRef: {name: {{ $from.name | quote }}, key: {{ $from.key | quote }}}
+{{- end }}
+{{- end }}
+- {name: DRAGOMAN_SERVE__HOST, value: "0.0.0.0"}
+- {name: DRAGOMAN_SERVE__PORT, value: {{ int $g.port | toString | quote }}}
+- {name: DRAGOMAN_SERVE__ADMIN_HOST, value: "0.0.0.0"}
+- {name: DRAGOMAN_SERVE__ADMIN_PORT, value: {{ int $g.adminPort | toString | quote }}}
+- name: DRAGOMAN_SERVE__KEYS_FILE
+  value: {{ printf "/etc/dragoman/keys/%s" $g.keysSecret.key | quote }}
+- name: HOME
+  value: /home/dragoman
+{{- with .v.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
 {{- /* What a NetworkPolicy lets pods reach: names, and what is given. */ -}}
 {{- define "dragoman.egress" -}}
 egress:
