@@ -7,7 +7,7 @@ import contextlib
 import errno
 import resource
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from datetime import datetime
 from typing import Final
@@ -118,11 +118,11 @@ class Gateway:
         ready(f"{'https' if self._tls else 'http'}://{_shown(serve.host)}:{port}")
         async with asyncio.TaskGroup() as group:
             beside = [
-                group.create_task(work, name=name)
+                group.create_task(self._kept(name, work), name=name)
                 for name, work in {
-                    "usage": self._usage.forever(),
-                    "backlog": self._backlog.forever(),
-                    "look": self._look_forever(),
+                    "usage": self._usage.forever,
+                    "backlog": self._backlog.forever,
+                    "look": self._look_forever,
                 }.items()
             ]
             await stop.wait()
@@ -139,6 +139,15 @@ class Gateway:
         await self._jobs.close()
         await self._front.emptied(1.0)
         await server.shutdown(1.0)
+
+    async def _kept(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Do work beside the requests, and begin it again after a defect: callers do not see it."""
+        while True:
+            try:
+                return await work()
+            except Exception as error:  # noqa: BLE001  whatever it is, requests go on
+                self._log.warning(f"{name}: {type(error).__name__}: {error}")
+                await asyncio.sleep(_EVERY_S)
 
     # --- what changes while it runs -------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from pydantic import ValidationError
 
-from dragoman_gateway.errors import ApiError
+from dragoman_gateway.errors import BUSY, ApiError
 from dragoman_gateway.keys import Key
 from dragoman_gateway.settings import ServeSettings
 from dragoman_producer.errors import AlreadyCompleted
@@ -81,8 +81,13 @@ class ContentJobs:
     async def result(self, asked: Asked) -> TranslationResult:
         """Return the result of a job, submitted if nobody did. Raises ApiError, DragomanError."""
         job, digest = self._job(asked)
-        handle = await self._found(asked, job, digest)
-        result = await handle.result(self._settings.hold_s)
+        until = asyncio.get_running_loop().time() + self._settings.hold_s
+        try:
+            async with asyncio.timeout_at(until):
+                handle = await self._found(asked, job, digest)
+        except TimeoutError:
+            raise ApiError(503, BUSY, 1) from None
+        result = await handle.result(until - asyncio.get_running_loop().time())
         self._drop(job.job_id)
         return result
 

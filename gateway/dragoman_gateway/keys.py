@@ -51,7 +51,7 @@ class Key(Group):
     expires: AwareDatetime | None = None
 
 
-ANYONE: Final = Key(id="local")
+ANYONE: Final = Key(id="local", max_in_flight=4096, max_characters_in_flight=100_000_000)
 """The caller where no file of keys is set, which only this machine can reach."""
 
 

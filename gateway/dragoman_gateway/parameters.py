@@ -96,7 +96,7 @@ async def read_parameters(request: web.BaseRequest, limit: int) -> Parameters:
     except RecursionError:
         raise ApiError(400, "The request's JSON is nested too deeply.") from None
     except ValueError as error:
-        raise ApiError(400, f"The request cannot be read: {error}") from None
+        raise ApiError(400, f"The request cannot be read: {str(error)[:200]}") from None
     return Parameters({**values, **found}, lists)
 
 
@@ -130,7 +130,8 @@ def _read(content_type: str, body: bytes) -> tuple[dict[str, list[str]], frozens
 
 def _pairs(body: bytes, keep: str = "strict") -> Iterator[tuple[str, str]]:
     """Yield the fields of a form in which nothing but UTF-8 is escaped."""
-    yield from parse_qsl(body.decode("utf-8", keep), keep_blank_values=True, errors=keep)
+    text = body.decode("utf-8", keep)
+    yield from parse_qsl(text, keep_blank_values=True, errors=keep, max_num_fields=_MOST_PARTS)
 
 
 def _of_json(body: bytes) -> tuple[dict[str, list[str]], frozenset[str]]:

@@ -22,7 +22,7 @@ from dragoman_text.letters import first_letters
 _ENOUGH_LETTERS: Final = 40
 """Texts with fewer letters are judged with the others of their job by the worker."""
 _IN_A_THREAD: Final = 16 * 1024
-"""Markup of more bytes than that is read in a thread: it would stop all other requests."""
+"""Texts of more bytes than that are read in a thread: they would stop all other requests."""
 
 
 class Detector(Protocol):
@@ -109,7 +109,7 @@ class TextTranslator:
         return self._detector.detect(text, self._languages().bases)
 
     async def _read(self, request: TextRequest) -> list[Text]:
-        if request.markup is not None and sum(map(size, request.texts)) > _IN_A_THREAD:
+        if sum(map(size, request.texts)) > _IN_A_THREAD:
             return await asyncio.to_thread(read_texts, request.texts, request.markup)
         return read_texts(request.texts, request.markup)
 

@@ -75,6 +75,7 @@ async def test_odd_json_is_answered(body: bytes, status: int) -> None:
         b"text=a&target_lang=%00",
         b"&&&=&=",
         b"text" * 1000,
+        b"a=1&" * 100_000,
     ],
 )
 async def test_odd_forms_are_400(body: bytes) -> None:

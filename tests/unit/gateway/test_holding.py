@@ -184,3 +184,16 @@ async def test_while_it_drains_held_requests_are_answered() -> None:
         status, _ = await asked
         await gateway.front.emptied(10)
     assert status == 503
+
+
+async def test_a_submission_that_takes_long_counts_into_the_hold() -> None:
+    class Slow(Queue):
+        async def submit(self, job: TranslationJob, **more: Any) -> JobHandle:
+            await asyncio.sleep(0.3)
+            return await super().submit(job, **more)
+
+    queue = Slow()
+    async with PlayedGateway(queue, hold_s=0.1) as gateway:
+        status, _ = await gateway.post("/v2/translate", ASKED)
+        await asyncio.wait_for(queue.arrived.wait(), 10)
+    assert (status, len(queue.submitted)) == (503, 1)
