@@ -141,6 +141,42 @@ FLEET: Final = Board(
                 "s",
             ),
         ],
+        "Gateway": [
+            Chart(
+                "Requests per second",
+                "By status. 499: the client left before the answer; its job goes on.",
+                [(_rate("dragoman_gateway_requests_total", JOB, "status"), "{{status}}")],
+                stacked=True,
+            ),
+            Chart(
+                "Time per request",
+                "Until the answer, of all endpoints.",
+                _quantiles("dragoman_gateway_request_seconds", JOB),
+                "s",
+            ),
+            Chart(
+                "Held requests",
+                "That wait for their translation, by gateway.",
+                [(_gauge("dragoman_gateway_held", JOB, "instance"), "{{instance}}")],
+            ),
+            Chart(
+                "Predicted wait",
+                "Of a new job, by topic. Above serve.shed_after_s new jobs are refused.",
+                [
+                    (
+                        f"max by (topic) (dragoman_gateway_predicted_wait_seconds{{{JOB}}})",
+                        "{{topic}}",
+                    ),
+                    (_rate("dragoman_gateway_shed_total", JOB, "topic"), "refused/s of {{topic}}"),
+                ],
+                "s",
+            ),
+            Chart(
+                "Characters per second",
+                "That each key sent to the queue.",
+                [(_rate("dragoman_gateway_characters_total", JOB, "key"), "{{key}}")],
+            ),
+        ],
         "Limits": [
             Chart(
                 "What limits throughput",

@@ -27,6 +27,7 @@ from grafana_foundation_sdk.models.dashboard import (
 )
 
 FOLDER: Final = Path(__file__).parent.parent / "deploy/chart/dragoman/files/dashboards"
+_JOBS: Final = '__name__=~"dragoman_replica_up|dragoman_gateway_held"'
 _SOURCE: Final = DataSourceRef(type_val="prometheus", uid="${datasource}")
 
 
@@ -87,7 +88,7 @@ def _variable(name: str, query: str, label: str) -> dashboard.QueryVariable:
 
 def _variables(board: Board) -> Iterator[Any]:
     yield dashboard.DatasourceVariable("datasource").label("Prometheus").type("prometheus")
-    yield _variable("job", "label_values(dragoman_replica_up, job)", "Job")
+    yield _variable("job", f"label_values({{{_JOBS}}}, job)", "Job")
     if board.by_replica:
         of_job = f"dragoman_replica_up{{{JOB}}}"
         yield _variable("instance", f"label_values({of_job}, instance)", "Worker")

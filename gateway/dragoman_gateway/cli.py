@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import sys
 from collections.abc import Coroutine
@@ -105,6 +106,10 @@ async def _serve(settings: GatewaySettings) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, stop.set)
+    # Reference counts free what a request leaves; the default thresholds scan all held ones.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 10, 10)
     try:
         await Gateway(settings, log).run(stop, lambda url: log.event("ready", url=url))
     finally:

@@ -41,20 +41,23 @@ class Text(Protocol):
 class UnmarkedText:
     """A text without markup, cut where it is too long for a job. Its edges' blanks stay."""
 
+    __slots__ = ("_pieces", "items", "prose")
+
     def __init__(self, text: str) -> None:
         self.prose = text
-        self._pieces = [text] if size(text) <= MAX_TEXT_BYTES else list(_cut(text))
-        self._cores = [piece.strip() for piece in self._pieces]
-        self.items = [core for core in self._cores if core]
-        if any(size(item) > MAX_TEXT_BYTES for item in self.items):
+        self._pieces = (text,) if size(text) <= MAX_TEXT_BYTES else _cut(text)
+        self.items = [core for piece in self._pieces if (core := piece.strip())]
+        if len(self._pieces) > 1 and any(size(item) > MAX_TEXT_BYTES for item in self.items):
             raise _too_long()
 
     def written(self, translations: Sequence[str]) -> str:
         """See Text."""
         found = iter(translations)
         return "".join(
-            piece.replace(core, next(found), 1) if core else piece
-            for piece, core in zip(self._pieces, self._cores, strict=True)
+            [
+                piece.replace(core, next(found), 1) if (core := piece.strip()) else piece
+                for piece in self._pieces
+            ]
         )
 
 
@@ -127,7 +130,10 @@ def _named(parameters: Parameters, name: str) -> list[str]:
 
 def _cut(text: str) -> Sequence[str]:
     sentences = split_sentences(text, "en")
-    return list(packed(sentences, lambda some: size(some) <= _PIECE_BYTES))
+    pieces = list(packed(sentences, lambda some: size(some) <= _PIECE_BYTES))
+    if len(pieces) == 1:
+        raise _too_long()
+    return pieces
 
 
 def _too_long() -> ApiError:

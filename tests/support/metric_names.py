@@ -6,6 +6,7 @@ from functools import cache
 
 from prometheus_client import CollectorRegistry
 
+from dragoman_gateway.metrics import GatewayMetrics
 from dragoman_worker.metrics import Metrics
 from dragoman_worker.process.supervisor import ReplicaMetrics
 
@@ -15,7 +16,11 @@ _SUFFIXES = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
 @cache
 def metric_names() -> frozenset[str]:
     """Return the names of every sample, without `_created`."""
-    ours = (Metrics(CollectorRegistry()), ReplicaMetrics(CollectorRegistry()))
+    ours = (
+        Metrics(CollectorRegistry()),
+        ReplicaMetrics(CollectorRegistry()),
+        GatewayMetrics(),
+    )
     return frozenset(
         metric.name + suffix
         for one in ours

@@ -16,6 +16,7 @@ from packaging.requirements import Requirement
 from pydantic import BaseModel
 
 from dragoman_connections.settings import DragomanSettings, load_settings
+from dragoman_gateway.settings import ServeSettings
 from dragoman_worker.settings import WorkerSettings
 
 _ROOT = Path(__file__).parents[3]
@@ -213,8 +214,11 @@ def test_mounted_files_exist(compose: Any) -> None:
 
 
 def test_prometheus_finds_the_workers_by_their_alias_and_port(compose: Any) -> None:
-    [scrape] = _yaml(_DEPLOY / "prometheus" / "prometheus.yml")["scrape_configs"]
+    scrape, gateway = _yaml(_DEPLOY / "prometheus" / "prometheus.yml")["scrape_configs"]
     [found] = scrape["dns_sd_configs"]
+    [other] = gateway["dns_sd_configs"]
+    assert set(other["names"]) <= compose["services"].keys()
+    assert other["port"] == ServeSettings.model_fields["admin_port"].default
     for name in ("worker", "worker-echo"):
         assert found["names"] == compose["services"][name]["networks"]["default"]["aliases"]
     assert found["port"] == WorkerSettings.model_fields["http"].default.port
