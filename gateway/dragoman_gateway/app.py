@@ -16,7 +16,7 @@ from aiohttp import web
 
 from dragoman_connections.settings import SettingsError
 from dragoman_connections.tls import signature
-from dragoman_gateway.backlog import Backlog
+from dragoman_gateway.backlog import TopicBacklog
 from dragoman_gateway.calls import Endpoint
 from dragoman_gateway.connections import Connections
 from dragoman_gateway.deepl import DeepL, GlossaryDigest
@@ -60,7 +60,7 @@ class Gateway:
         self._names = Keys(settings.redis.key_prefix)
         self._metrics = GatewayMetrics()
         self._usage = KeyUsage(self._link, self._names)
-        self._backlog = Backlog(lambda: show_topics(settings), log.warning)
+        self._backlog = TopicBacklog(lambda: show_topics(settings), log.warning)
         self._glossaries = GlossaryStore(settings)
         self._languages = offered((), serve.languages, serve.formality)
         self._detector = LanguageDetector()

@@ -21,7 +21,7 @@ class _Sample(NamedTuple):
     lag: int
 
 
-class Backlog:
+class TopicBacklog:
     """The wait of each topic. Without the right to see it every wait is 0, which is said once."""
 
     def __init__(

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Self
 
-from dragoman_producer.box.failures import Unusable
+from dragoman_producer.box.failures import BoxUnusable
 from dragoman_producer.box.machine import runtime_parent, socket_fits
 
 _PREFIX: Final = "dragoman-"
@@ -28,26 +28,26 @@ class DataFolder:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Make the folder, readable by this user only. Raises Unusable."""
+        """Make the folder, readable by this user only. Raises BoxUnusable."""
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             path = path.resolve()
             lock = os.open(path / "box.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except (OSError, RuntimeError) as error:
             why = getattr(error, "strerror", None) or error
-            raise Unusable(
+            raise BoxUnusable(
                 f"--data {path}: {why}; give a folder that this user can make and write"
             ) from None
         return cls(path, lock)
 
     def take(self) -> bool:
-        """Lock the folder; return False if another process holds it. Raises Unusable."""
+        """Lock the folder; return False if another process holds it. Raises BoxUnusable."""
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         except OSError as error:
-            raise Unusable(
+            raise BoxUnusable(
                 f"--data {self.path}: this file system has no locks ({error.strerror}); give a "
                 "folder on a local disk"
             ) from None
@@ -85,14 +85,14 @@ class DataFolder:
     def make_runtime(self) -> Path:
         """Return a new folder of mode 0700 for sockets; remove that of a box that was killed.
 
-        Raises Unusable.
+        Raises BoxUnusable.
         """
         self._remove_old()
         for parent in (runtime_parent(), Path(tempfile.gettempdir()), Path("/tmp")):  # noqa: S108
             if parent is not None and socket_fits(parent):
                 with suppress(OSError):
                     return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
-        raise Unusable(
+        raise BoxUnusable(
             "no folder for the socket of Redis can be made in XDG_RUNTIME_DIR, TMPDIR or /tmp; set "
             "TMPDIR to a writable folder with a short path"
         )

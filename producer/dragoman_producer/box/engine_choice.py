@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 import dragoman_producer
-from dragoman_producer.box.failures import Unusable
+from dragoman_producer.box.failures import BoxUnusable
 from dragoman_producer.box.linked_child import own_environment
 from dragoman_producer.box.served_model import served_model
 
@@ -62,13 +62,13 @@ def choice_of(
     gpus: str | None = None,
     settings: Sequence[str] = (),
 ) -> EngineChoice:
-    """Return the engine that the options name. Raises Unusable."""
+    """Return the engine that the options name. Raises BoxUnusable."""
     if [model, server, engine].count(None) != 2:
-        raise Unusable("give one of --model DIR or NAME, --server URL and --engine echo or demo")
+        raise BoxUnusable("give one of --model DIR or NAME, --server URL and --engine echo or demo")
     if engine is not None and engine not in get_args(EngineName):
-        raise Unusable(f"--engine: {engine!r} is not valid; choose echo or demo")
+        raise BoxUnusable(f"--engine: {engine!r} is not valid; choose echo or demo")
     if server is not None and not server.startswith(("http://", "https://")):
-        raise Unusable(f"--server: {server!r} is not a URL; give it as http://HOST:8000")
+        raise BoxUnusable(f"--server: {server!r} is not a URL; give it as http://HOST:8000")
     for text in settings:
         _check_setting(text)
     named = None if model is None else _model(model)
@@ -78,21 +78,23 @@ def choice_of(
 def _check_setting(text: str) -> None:
     name, equals, _ = text.partition("=")
     if not equals or not all(name.split(".")):
-        raise Unusable(f"--set {text}: give NAME=VALUE")
+        raise BoxUnusable(f"--set {text}: give NAME=VALUE")
     if name in _OWNED or name.split(".")[0] in _OWNED:
-        raise Unusable(f"--set {text}: the box sets {name} itself; leave this option out")
+        raise BoxUnusable(f"--set {text}: the box sets {name} itself; leave this option out")
 
 
 def _model(given: str) -> str:
-    """Return the absolute path of a model's folder, or the name on a hub. Raises Unusable."""
+    """Return the absolute path of a model's folder, or the name on a hub. Raises BoxUnusable."""
     path = Path(given).expanduser()
     if path.is_dir():
         if not (path / "config.json").is_file():
-            raise Unusable(f"--model {given}: the folder has no config.json; name a model's folder")
+            raise BoxUnusable(
+                f"--model {given}: the folder has no config.json; name a model's folder"
+            )
         return str(path.resolve())
     is_name = given.count("/") == 1 and not given.startswith((".", "/", "~", "-"))
     if not is_name or path.is_file():
-        raise Unusable(
+        raise BoxUnusable(
             f"--model {given}: there is no such folder; give a model's folder, or a name on a hub, "
             "such as tencent/Hy-MT2-7B"
         )
@@ -100,10 +102,10 @@ def _model(given: str) -> str:
 
 
 def demo_model() -> Path:
-    """Return the folder of the demonstration's model in a clone. Raises Unusable."""
+    """Return the folder of the demonstration's model in a clone. Raises BoxUnusable."""
     folder = Path(dragoman_producer.__file__).parents[2] / "demo" / "model"
     if not (folder / "config.json").is_file():
-        raise Unusable(
+        raise BoxUnusable(
             f"--engine demo: the demonstration's model is not in {folder}, because only a clone of "
             "the repository contains it; run the command of a clone, or use --engine echo"
         )
@@ -113,7 +115,7 @@ def demo_model() -> Path:
 async def recognized(choice: EngineChoice) -> EngineChoice:
     """Return the choice with the model that a server serves, and with a profile.
 
-    The worker's table knows the profiles of models by their names. Raises Unusable.
+    The worker's table knows the profiles of models by their names. Raises BoxUnusable.
     """
     if choice.engine == "demo":
         demo_model()
@@ -143,7 +145,7 @@ def _model_name(choice: EngineChoice) -> str:
 
 
 async def _profile_for(model: str) -> str:
-    """Ask the worker which profile a model's name stands for. Raises Unusable."""
+    """Ask the worker which profile a model's name stands for. Raises BoxUnusable."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "dragoman_worker", "profiles", f"--for={model}"),
         stdin=asyncio.subprocess.DEVNULL,
@@ -154,7 +156,7 @@ async def _profile_for(model: str) -> str:
     out, err = await process.communicate()
     if process.returncode:
         lines = err.decode(errors="replace").strip().splitlines() or ["the worker did not answer"]
-        raise Unusable(lines[-1].removeprefix("dragoman-worker: "))
+        raise BoxUnusable(lines[-1].removeprefix("dragoman-worker: "))
     return out.decode().strip()
 
 

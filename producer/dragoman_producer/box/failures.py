@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Unusable(Exception):
+class BoxUnusable(Exception):
     """Options cannot be used. Commands exit with status 2."""
 
 

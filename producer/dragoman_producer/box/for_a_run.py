@@ -11,7 +11,7 @@ from typing import Any
 from dragoman_connections.settings import DragomanSettings, KafkaSettings, RedisSettings
 from dragoman_producer.box.data_folder import DataFolder
 from dragoman_producer.box.engine_choice import EngineChoice
-from dragoman_producer.box.failures import Unusable
+from dragoman_producer.box.failures import BoxUnusable
 from dragoman_producer.box.machine import default_data_folder
 from dragoman_producer.box.running import running
 from dragoman_producer.box.screen import BoxScreen
@@ -27,7 +27,7 @@ async def services(
 ) -> AsyncIterator[tuple[DragomanSettings, End]]:
     """Provide the settings that reach a box, whose own lasts as long as the context.
 
-    Raises Unusable, BoxFailed and ChildFailed.
+    Raises BoxUnusable, BoxFailed and ChildFailed.
     """
     folder = DataFolder.open(data or default_data_folder())
     try:
@@ -53,7 +53,7 @@ def _check_address(given: DragomanSettings, live: str | None) -> None:
     """Refuse an address that somebody has set, unless it is that of the live box."""
     servers = given.kafka.bootstrap_servers
     if "bootstrap_servers" in given.kafka.model_fields_set and servers != live:
-        raise Unusable(
+        raise BoxUnusable(
             f"kafka.bootstrap_servers is set to {servers}, and this box has a broker of its own; "
             "leave one of the two out"
         )

@@ -146,7 +146,7 @@ async def running(
     """Run a box while the context is open; yield it, and a future of the error that ends it.
 
     These errors are also raised where a service does not start: ChildFailed, BoxFailed and
-    Unusable.
+    BoxUnusable.
     """
     stack = AsyncExitStack()
     try:

@@ -10,14 +10,14 @@ import urllib.request
 from pathlib import Path
 from typing import Any, Final
 
-from dragoman_producer.box.failures import BoxFailed, Unusable
+from dragoman_producer.box.failures import BoxFailed, BoxUnusable
 
 _WITHIN_S: Final = 10.0
 _MOST_BYTES: Final = 1_000_000
 
 
 def served_model(url: str) -> str:
-    """Return the name of a server's only model. Raises BoxFailed, and Unusable of several."""
+    """Return the name of a server's only model. Raises BoxFailed, and BoxUnusable of several."""
     address = url.rstrip("/").removesuffix("/v1").rstrip("/") + "/v1/models"
     try:
         names = _names(_asked(address))
@@ -33,7 +33,7 @@ def served_model(url: str) -> str:
         return names[0]
     if not names:
         raise BoxFailed(f"--server {url} serves no model; load one there")
-    raise Unusable(
+    raise BoxUnusable(
         f"--server {url} serves several models ({', '.join(names)}); name one: "
         "--set engine.model=NAME"
     )

@@ -15,7 +15,7 @@ from dragoman_connections.terminal import how_to_install
 from dragoman_producer.box.data_folder import DataFolder
 from dragoman_producer.box.embedded_redis import executable
 from dragoman_producer.box.engine_choice import EngineChoice
-from dragoman_producer.box.failures import Unusable
+from dragoman_producer.box.failures import BoxUnusable
 from dragoman_producer.box.linked_child import ChildFailed
 from dragoman_producer.box.running import Box, running
 from dragoman_producer.box.screen import BoxScreen
@@ -28,15 +28,15 @@ Reached = Mapping[str, Any]
 
 
 def check_installed() -> None:
-    """Raise Unusable where the embedded broker, Redis or the worker is missing."""
+    """Raise BoxUnusable where the embedded broker, Redis or the worker is missing."""
     if missing := [name for name in _PARTS if find_spec(name) is None]:
-        raise Unusable(
+        raise BoxUnusable(
             f"parts of a box are not installed ({', '.join(missing)}); {how_to_install('box')}"
         )
     try:
         executable()
     except ChildFailed as error:
-        raise Unusable(str(error)) from None
+        raise BoxUnusable(str(error)) from None
 
 
 async def serve(
@@ -47,8 +47,8 @@ async def serve(
 ) -> None:
     """Run a box until it is canceled or fails; show how to reach it, and whether it is new.
 
-    If one with equal options is live already, show how to reach that and return. Raises Unusable,
-    BoxFailed and ChildFailed.
+    If one with equal options is live already, show how to reach that and return. Raises
+    BoxUnusable, BoxFailed and ChildFailed.
     """
     if (live := await take_or_find(choice, folder, screen)) is not None:
         show(live, False)
@@ -68,14 +68,14 @@ async def take_or_find(
     """Lock the folder, or return how to reach the box with equal options that holds it.
 
     With `shared` the same engine and profile are enough. Waits for a box that is starting or
-    stopping, or that one run has for itself. Raises Unusable if its options are others.
+    stopping, or that one run has for itself. Raises BoxUnusable if its options are others.
     """
     told_once = False
     while not folder.take():
         state = folder.state()
         reached = state.get("reached")
         if state and not _serves(choice, state, shared=shared):
-            raise Unusable(in_use(folder, state))
+            raise BoxUnusable(in_use(folder, state))
         if reached:
             return dict(reached)
         if not told_once:

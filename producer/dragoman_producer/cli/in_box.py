@@ -58,12 +58,12 @@ Data = Annotated[
 def chosen(command: str, engine: Sequence[str | None], profile: str | None, **more: Any) -> Any:
     """Return the EngineChoice of --model, --server and --engine. Exits with 2."""
     from dragoman_producer.box.engine_choice import choice_of
-    from dragoman_producer.box.failures import Unusable
+    from dragoman_producer.box.failures import BoxUnusable
 
     model, server, name = engine
     try:
         return choice_of(model=model, server=server, engine=name, profile=profile, **more)
-    except Unusable as error:
+    except BoxUnusable as error:
         print_note(f"{command}: {error}")
         raise typer.Exit(USAGE_ERROR) from None
 
@@ -76,7 +76,7 @@ async def in_box(
     work: Callable[[DragomanSettings], Coroutine[Any, Any, int]],
 ) -> int:
     """Do a command's work with a box; return its exit status, or that of what ended the box."""
-    from dragoman_producer.box.failures import BoxFailed, Unusable
+    from dragoman_producer.box.failures import BoxFailed, BoxUnusable
     from dragoman_producer.box.for_a_run import services
     from dragoman_producer.box.linked_child import ChildFailed
     from dragoman_producer.box.screen import BoxScreen
@@ -86,7 +86,7 @@ async def in_box(
     try:
         async with services(choice, where, given, screen) as (settings, end):
             return await _unless_ended(work(settings), end)
-    except Unusable as error:
+    except BoxUnusable as error:
         screen.error(str(error))
         return USAGE_ERROR
     except BoxFailed as error:

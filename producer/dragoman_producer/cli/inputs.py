@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from dragoman_producer.operations.bulk import Line
+from dragoman_producer.operations.bulk import JobLine
 from dragoman_schemas.jobs import MAX_ITEMS, MAX_TEXT_BYTES, TranslationJob
 from dragoman_schemas.languages import UnknownLanguage, normalise
 from dragoman_schemas.wire import InvalidRecord, UnreadableRecord, decode_job, open_record
@@ -112,7 +112,7 @@ def _parts(job_id: str, batches: list[list[str]]) -> Iterator[dict[str, Any]]:
 
 def jobs_of_file(
     path: Path, wanted: JobDefaults, refuse: Callable[[int, str], None]
-) -> Iterator[Line]:
+) -> Iterator[JobLine]:
     """Yield the jobs of a JSONL file, line by line; call ``refuse`` with each invalid line."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
@@ -124,10 +124,10 @@ def jobs_of_file(
                 refuse(number, str(error))
 
 
-def _lines(fields: dict[str, Any], wanted: JobDefaults) -> list[Line]:
+def _lines(fields: dict[str, Any], wanted: JobDefaults) -> list[JobLine]:
     given = {name: value for name, value in fields.items() if value is not None}
     has_id = "job_id" in given
-    return [Line(_job({"job_id": _NO_ID, **each}), has_id) for each in wanted.filled(given)]
+    return [JobLine(_job({"job_id": _NO_ID, **each}), has_id) for each in wanted.filled(given)]
 
 
 def looks_like_a_file(text: str) -> bool:

@@ -36,7 +36,7 @@ _UNREADABLE: Final = "unreadable"
 
 
 @dataclass(slots=True)
-class Reading:
+class JobReading:
     """What to read, how long to wait, and what came of it."""
 
     command: str

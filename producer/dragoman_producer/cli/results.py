@@ -15,7 +15,7 @@ from dragoman_producer.cli.terminal import USAGE_ERROR, print_note, run
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from dragoman_producer.cli.job_reading import Reading
+    from dragoman_producer.cli.job_reading import JobReading
 
 
 def result(
@@ -89,14 +89,14 @@ class _How(NamedTuple):
 
 def _reading(
     command: str, job_ids: list[str] | None, document_id: str | None, how: _How
-) -> Reading:
-    from dragoman_producer.cli.job_reading import Reading  # keeps --help fast
+) -> JobReading:
+    from dragoman_producer.cli.job_reading import JobReading  # keeps --help fast
 
     if how.timeout_s is not None and not how.wait:
         print_note(f"{command}: --timeout is for --wait; give both")
         raise typer.Exit(USAGE_ERROR)
     jobs = chosen(command, job_ids, document_id)
-    return Reading(command, jobs, how.wait, how.timeout_s, how.as_json)
+    return JobReading(command, jobs, how.wait, how.timeout_s, how.as_json)
 
 
 async def _told(command: str, work: Coroutine[Any, Any, int]) -> int:

@@ -30,7 +30,7 @@ from dragoman_producer.operations.bulk import (
     OUTSTANDING,
     UNACKNOWLEDGED,
     BulkSubmission,
-    Line,
+    JobLine,
     Submitted,
 )
 from dragoman_producer.operations.causes import Causes
@@ -111,7 +111,7 @@ class Submission:
         if rate and (told := outlasting(self.total / rate, "the live workers", ttl_s)):
             print_note(f"dragoman submit: {told}: read them meanwhile, or give a longer --ttl")
 
-    def _in_time(self, lines: Iterator[Line], waits: Waits) -> Iterator[Line]:
+    def _in_time(self, lines: Iterator[JobLine], waits: Waits) -> Iterator[JobLine]:
         for line in lines:
             if waits.are_over:
                 self.was_cut = True

@@ -43,7 +43,7 @@ def up(
     """
     from dragoman_producer.box.data_folder import DataFolder
     from dragoman_producer.box.engine_choice import choice_of
-    from dragoman_producer.box.failures import Unusable
+    from dragoman_producer.box.failures import BoxUnusable
     from dragoman_producer.box.machine import default_data_folder
     from dragoman_producer.box.screen import BoxScreen
     from dragoman_producer.box.serving import check_installed
@@ -59,21 +59,21 @@ def up(
         )
         check_installed()
         folder = DataFolder.open(default_data_folder() if data is None else Path(data))
-    except Unusable as error:
+    except BoxUnusable as error:
         print_note(f"dragoman up: {error}")
         raise typer.Exit(USAGE_ERROR) from None
     raise typer.Exit(_status(choice, folder, BoxScreen("dragoman up"), as_json=as_json))
 
 
 def _status(choice: EngineChoice, folder: DataFolder, screen: BoxScreen, *, as_json: bool) -> int:
-    from dragoman_producer.box.failures import BoxFailed, Unusable
+    from dragoman_producer.box.failures import BoxFailed, BoxUnusable
     from dragoman_producer.box.linked_child import ChildFailed
 
     try:
         asyncio.run(_until_stopped(choice, folder, screen, as_json=as_json))
     except (KeyboardInterrupt, asyncio.CancelledError):
         return SUCCESS  # the normal way to stop this command
-    except Unusable as error:
+    except BoxUnusable as error:
         screen.error(str(error))
         return USAGE_ERROR
     except BoxFailed as error:

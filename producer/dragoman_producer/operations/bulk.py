@@ -26,7 +26,7 @@ GlossaryDigest = Callable[[str], Awaitable[str | None]]
 """Returns the digest of a stored glossary by its name, None if there is none."""
 
 
-class Line(NamedTuple):
+class JobLine(NamedTuple):
     """A job to submit. One without an id of its own gets the id of its content."""
 
     job: TranslationJob
@@ -64,7 +64,7 @@ class BulkSubmission:
         self.ended = Causes()
         """Jobs that had ended without translation before, and do not run again."""
 
-    async def submitted(self, lines: Iterable[Line]) -> AsyncGenerator[Submitted]:
+    async def submitted(self, lines: Iterable[JobLine]) -> AsyncGenerator[Submitted]:
         """Yield each line once Kafka has acknowledged its job, in the order of the lines.
 
         Raises the errors that concern all jobs, such as Unreachable.
@@ -87,13 +87,13 @@ class BulkSubmission:
         else:
             self.published += 1
 
-    async def _attempt(self, line: Line) -> Submitted | SubmitFailed:
+    async def _attempt(self, line: JobLine) -> Submitted | SubmitFailed:
         try:
             return await self._submit(line)
         except SubmitFailed as refused:
             return refused
 
-    async def _submit(self, line: Line) -> Submitted:
+    async def _submit(self, line: JobLine) -> Submitted:
         job = line.job if line.has_id else await self._identified(line.job)
         is_new = self._seen.add(encode_job(job) if line.has_id else job.job_id.encode())
         if not is_new and await self._has_key(job.job_id):

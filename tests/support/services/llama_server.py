@@ -8,6 +8,7 @@ MODEL is a folder that `gguf_model` reads, or a GGUF file. CONTEXT is the tokens
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import sys
@@ -15,7 +16,7 @@ import tempfile
 import urllib.request
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from support.processes.child_process import ChildProcess
 from support.processes.waiting import wait_until
@@ -76,8 +77,7 @@ class LlamaServer:
 
 def serve(model: Path, port: int, slots: int, context: int, *, shared: bool) -> None:
     """Serve on 127.0.0.1 until a signal ends it."""
-    import xllamacpp
-
+    xllamacpp: Any = importlib.import_module("xllamacpp")
     params = xllamacpp.CommonParams()
     params.model.path, params.model_alias = str(model), {"served"}
     params.hostnames, params.port = ["127.0.0.1"], port

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_gateway.backlog import Backlog
+from dragoman_gateway.backlog import TopicBacklog
 from dragoman_gateway.errors import ApiError
 from dragoman_gateway.keys import Key
 from dragoman_gateway.rooms import Rooms
@@ -140,7 +140,7 @@ class Lags:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.backlog = Backlog(self.read, self.said.append, clock=lambda: self.now)
+        self.backlog = TopicBacklog(self.read, self.said.append, clock=lambda: self.now)
 
     said: list[str] = []  # noqa: RUF012 - set anew in each test that reads it
 
@@ -186,7 +186,7 @@ async def test_a_broker_that_is_away_leaves_the_last_wait() -> None:
         calls.set()
         raise BrokerUnreachable("away")
 
-    backlog = Backlog(away, lambda _: None)
+    backlog = TopicBacklog(away, lambda _: None)
     task = asyncio.create_task(backlog.forever())
     await calls.wait()
     await asyncio.sleep(0)

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman_producer.box import data_folder, machine
 from dragoman_producer.box.data_folder import DataFolder
-from dragoman_producer.box.failures import Unusable
+from dragoman_producer.box.failures import BoxUnusable
 
 
 def test_one_box_holds_a_folder_and_the_next_one_takes_it_afterwards(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_a_broken_state_is_none(tmp_path: Path, text: str) -> None:
 
 def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(Unusable, match="give a folder that this user can make"):
+    with pytest.raises(BoxUnusable, match="give a folder that this user can make"):
         DataFolder.open(tmp_path / "file" / "data")
 
 

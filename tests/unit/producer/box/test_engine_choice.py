@@ -8,7 +8,7 @@ import pytest
 
 from dragoman_connections.settings import load_settings
 from dragoman_producer.box.engine_choice import choice_of, worker_environment
-from dragoman_producer.box.failures import Unusable
+from dragoman_producer.box.failures import BoxUnusable
 from dragoman_producer.box.worker_child import WorkerChild, to_toml
 from dragoman_worker.settings import WorkerSettings
 
@@ -75,5 +75,5 @@ def test_what_is_neither_a_folder_nor_a_name_on_a_hub_is_refused(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(Unusable, match="there is no such folder"):
+    with pytest.raises(BoxUnusable, match="there is no such folder"):
         choice_of(model=name, server=None, engine=None)
