@@ -36,7 +36,7 @@ def _android(read: Read) -> None:
         if each.attributes.get("translatable") == "false":
             continue
         name = each.attributes.get("name", "")
-        if each.name == "string":
+        if each.name == "string" or (each.name, each.attributes.get("type")) == ("item", "string"):
             _add(read, each, name)
         elif each.name == "plurals" and (found := _plurals(read, each)) is not None:
             read.slots += [(each,) for each in _slots(found, name)]

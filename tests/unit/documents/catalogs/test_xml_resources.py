@@ -148,6 +148,17 @@ def test_messages_of_qt_outside_of_a_context_are_read_and_those_within_a_message
     assert_read_back(registry.codec("qt"), xml.encode(), ["<x1/> C", "D"])
 
 
+def test_an_item_of_android_that_is_a_string_is_read() -> None:
+    xml = (
+        '<resources><item type="string" name="a">One</item><item type="id" name="b"/>'
+        '<item type="dimen" name="c">two</item><item type="string" name="d">@string/a</item>'
+        "</resources>"
+    )
+    (segment,) = extracted("android", xml).segments
+    assert (segment.text, segment.place) == ("One", "a")
+    assert written("android", xml, "Eins") == xml.replace("One", "Eins")
+
+
 @pytest.mark.parametrize(
     ("spelled", "text", "expected"),
     [
