@@ -34,6 +34,8 @@ from dragoman_documents.references import reference
 from dragoman_documents.splicing import Replacement, replaced, skeleton
 
 _DECLARATION: Final = re.compile(rb"\s*<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)")
+_PICTURE: Final = re.compile(r"<svg\b(?:[^<]|<(?!/svg\b))*+")
+_DRAWN: Final = re.compile(r"<(?:text|tspan)\b[^<>]*+>[^<>]*?[^\W\d_]")
 _META: Final = re.compile(rb"<meta[^>]*?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 _MOST_BEFORE_CHARSET: Final = 4096
 """Bytes in which a charset is looked for; the standard demands the first 1,024."""
@@ -112,6 +114,15 @@ def _remarks(page: Page) -> Iterator[Remark]:
         line = 1 + page.text.count("\n", 0, page.others[0])
         detail = "a passage that is marked as of another language is left as it is"
         yield Remark(f"line {line}", detail, "html", len(page.others))
+    if drawn := list(_drawn(page.text)):
+        line = 1 + page.text.count("\n", 0, drawn[0])
+        yield Remark(f"line {line}", "text in a picture (SVG) is left as it is", "html", len(drawn))
+
+
+def _drawn(text: str) -> Iterator[int]:
+    """Yield where text is drawn in pictures within a page."""
+    for picture in _PICTURE.finditer(text) if "<svg" in text else ():
+        yield from (each.start() for each in _DRAWN.finditer(text, *picture.span()))
 
 
 def changed_page(

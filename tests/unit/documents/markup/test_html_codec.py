@@ -419,6 +419,17 @@ TEMPLATES = [
 ]  # fmt: skip
 
 
+def test_text_in_a_picture_is_remarked() -> None:
+    page = (
+        "<p>A</p>\n<svg><text x='1'>One</text><text>12</text><text><tspan>Two</tspan></text></svg>"
+    )
+    found = assert_identity(HTML, f"{page}<svg><path d='M 1'/></svg>".encode())
+    assert [each.text for each in found.segments] == ["A"]
+    assert [(each.place, each.kind, each.count) for each in found.remarks] == [
+        ("line 2", "html", 2)
+    ]
+
+
 @pytest.mark.parametrize(("page", "expected"), TEMPLATES)
 def test_templates_are_codes(page: str, expected: list[str]) -> None:
     data = page.encode()
