@@ -51,11 +51,8 @@ ELSEWHERE: Final = {
     "dragoman translate docs --from en --to de,fr --out translated": (
         "tests/integration/test_translate_documents.py runs it on a folder of the test's own"
     ),
-    "dragoman translate rows.jsonl --field text --to de --out translated"
-    " --model /models/Hy-MT2-7B": "needs a GPU; tests/integration/test_box.py has other engines",
     "dragoman translate rows.parquet --column text --to de --out translated --dry-run"
     " --price 2.50 # estimate the cost": "tests/unit/producer/runs/test_budget.py",
-    "dragoman up": "tests/integration/test_box.py",
     "dragoman review translated": (
         "tests/integration/test_translate_documents.py runs it on a folder of the test's own"
     ),
