@@ -323,3 +323,14 @@ def test_every_operation_works_on_the_embedded_broker(box: BoxProcess) -> None:
     status, _, errors = run("topics", "create", DRAGOMAN_KAFKA__TOPICS="elsewhere")
     assert (status, errors.count("\n")) == (1, 1)
     assert "cannot be created" in errors
+
+
+def test_the_worker_of_a_killed_run_is_gone_before_the_next_one_starts(folder: Path) -> None:
+    with BoxProcess(folder, *ECHO) as first:
+        first.ready(0)
+        old = first.part("worker")
+        assert old is not None
+        first.kill()
+        with BoxProcess(folder, *ECHO) as second:
+            second.ready(1)
+            assert not old.is_running() or old.status() == psutil.STATUS_ZOMBIE

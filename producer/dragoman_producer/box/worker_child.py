@@ -81,8 +81,10 @@ class WorkerChild:
         async with AsyncExitStack() as starting:
             # vLLM leaves sockets in the temporary folder when it is terminated.
             env = {**worker_environment(self._choice), "TMPDIR": str(self._runtime)}
+            # The worker of a box that was killed still drains, and has the GPU: wait for its end.
+            lock = self._data / "worker.lock"
             self._child = await starting.enter_async_context(
-                LinkedChild(command, log=self.log, grace_s=_EXIT_S, env=env)
+                LinkedChild(command, log=self.log, grace_s=_EXIT_S, lock=lock, env=env)
             )
             await self._until_ready(self._child)
             self._resources = starting.pop_all()
