@@ -18,12 +18,12 @@ Kind = Literal[
 RemarkKind = Literal[
     "html", "directive", "shortcode", "attribute", "expression", "table", "front_matter", "message",
     "name", "characters", "plural", "language", "direction", "signature", "generated", "missing",
-    "time", "check", "list", "option", "unmatched", "encoding",
+    "time", "check", "list", "length", "option", "unmatched", "encoding",
 ]  # fmt: skip
 """What a remark is about."""
 LEFT: Final[frozenset[RemarkKind]] = frozenset(
     {"html", "directive", "shortcode", "attribute", "expression", "table", "front_matter",
-     "message", "name", "characters", "list"}
+     "message", "name", "characters", "list", "length"}
 )  # fmt: skip
 """The kinds of text that readers see and that stays in the source language."""
 State = Literal["empty", "draft", "done"]

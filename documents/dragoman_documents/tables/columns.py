@@ -47,7 +47,8 @@ def has_header(found: Sequence[Row], options: Options) -> bool:
     if not found:
         return False
     known = names_of(found)
-    if any(name in known for name in (*options.columns, *options.ids)):
+    ids = (name for name in options.ids if not name.isdecimal())  # a number is no name as a rule
+    if any(name in known for name in (*options.columns, *ids)):
         return True
     named = known[1:] if _is_corner(found, known, options) else known
     words = all(name and len(name) <= LONGEST_NAME and is_named(name) for name in named)

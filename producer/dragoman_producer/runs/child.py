@@ -10,7 +10,7 @@ import gc
 import hashlib
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -33,7 +33,9 @@ from dragoman_producer.runs import child_tables
 from dragoman_producer.runs.child_limits import limit_memory, limit_time, new_file
 from dragoman_producer.runs.child_wire import (
     MISSING_PARSER,
+    MOST_CHARACTERS,
     ROWS_PER_MESSAGE,
+    TOO_LONG,
     Text,
     decoded,
     encoded,
@@ -140,12 +142,13 @@ def _read(request: dict[str, Any], progress: Saying) -> Iterator[object]:
             found = codec.extract(part.data, options)
             part.check(found)
             chosen.look(part.data, found.segments)
-        rows = [_row(part, segment) for segment in part.own(found.segments)]
+        own = part.own(found.segments)
+        rows = [_row(part, segment) for segment in own]
         for first in range(0, len(rows), ROWS_PER_MESSAGE):
             yield {"rows": rows[first : first + ROWS_PER_MESSAGE]}
         count, encoding = count + len(rows), encoding or found.encoding
         remarks.add(*found.remarks)
-        remarks.add(*_unsendable(rows))
+        remarks.add(*_unsendable(rows, own))
     if notes.recognised is not None:
         name = notes.recognised
         detail = f"read as {name}, which was recognised; give --encoding if it is not"
@@ -182,9 +185,13 @@ class _Remarks:
         ]
 
 
-def _unsendable(rows: list[list[object]]) -> Iterator[Remark]:
+def _unsendable(rows: list[list[object]], segments: Sequence[Segment]) -> Iterator[Remark]:
     """Yield a remark for each text that cannot be sent."""
-    return (Remark(str(row[1]), _UNSENDABLE, "characters") for row in rows if row[0] is None)
+    for row, segment in zip(rows, segments, strict=True):
+        if row[0] is None and len(segment.text) > MOST_CHARACTERS:
+            yield Remark(str(row[1]), TOO_LONG, "length")
+        elif row[0] is None:
+            yield Remark(str(row[1]), _UNSENDABLE, "characters")
 
 
 def _notes(source: SourceFile, options: Options) -> Notes:
@@ -195,11 +202,13 @@ def _notes(source: SourceFile, options: Options) -> Notes:
 def _row(part: SourcePart, segment: Segment) -> list[object]:
     """Return a segment as [text, place, max_chars, state, context, headings].
 
-    A text that no encoding can express, as of a JSON escape for half a surrogate, is None.
+    A text that is too long, or that no encoding can express, as of a JSON escape for half a
+    surrogate, is None.
     """
     context = segment.context and encodable(segment.context)
     headings = [encodable(each) for each in segment.headings]
-    text = segment.text if _is_encodable(segment.text) else None
+    is_sent = len(segment.text) <= MOST_CHARACTERS and _is_encodable(segment.text)
+    text = segment.text if is_sent else None
     place = encodable(part.place(segment))
     return [text, place, segment.max_chars, segment.state, context, headings]
 

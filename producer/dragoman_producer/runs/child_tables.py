@@ -9,11 +9,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from dragoman_documents import registry
-from dragoman_documents.codec import Remark
+from dragoman_documents.codec import Remark, Segment
 from dragoman_documents.parts.source import Changed
 from dragoman_documents.streamed import StreamedTable
 from dragoman_producer.runs.child_limits import limit_time, new_file
-from dragoman_producer.runs.child_wire import MISSING_PARSER, ROWS_PER_MESSAGE, Text, options_of
+from dragoman_producer.runs.child_wire import (
+    MISSING_PARSER,
+    MOST_CHARACTERS,
+    ROWS_PER_MESSAGE,
+    TOO_LONG,
+    Text,
+    options_of,
+)
 from dragoman_producer.runs.chosen import ignored, nothing_named
 from dragoman_producer.runs.paths import encodable
 from dragoman_producer.runs.progress import Saying
@@ -46,12 +53,11 @@ def _unchanged(request: dict[str, Any]) -> StreamedTable:
 def _read(request: dict[str, Any], _: Saying) -> Iterator[object]:
     """Yield the answers to `read`: rows of segments, then what is known of the file."""
     sha256, table = _digest(request), _opened(request)
-    count = 0
+    count, long = 0, list[str]()
     for segments in table.segments():
         limit_time(request["seconds"])
-        rows: list[list[object]] = [
-            [each.text, encodable(each.place), None, each.state, None, []] for each in segments
-        ]
+        long += [each.place for each in segments if len(each.text) > MOST_CHARACTERS]
+        rows = [_row(each) for each in segments]
         for first in range(0, len(rows), ROWS_PER_MESSAGE):
             yield {"rows": rows[first : first + ROWS_PER_MESSAGE]}
         count += len(rows)
@@ -60,17 +66,25 @@ def _read(request: dict[str, Any], _: Saying) -> Iterator[object]:
     missing = table.missing()
     form = registry.streamed_format(request["format"])
     remarks = [*ignored(form, options_of(request["options"])), *nothing_named(missing)]
+    if long:
+        remarks.append(Remark(long[0], TOO_LONG, "length", len(long)))
     yield {
         "by_language": table.by_language,
         "sha256": sha256,
         "encoding": "utf-8",
         "segments": count,
         "unmatched": {"missing": missing, "names": table.names()} if missing else None,
-        "remarks": [_row(each) for each in remarks],
+        "remarks": [_remark(each) for each in remarks],
     }
 
 
-def _row(remark: Remark) -> tuple[str, str, str, int]:
+def _row(segment: Segment) -> list[object]:
+    """Return a segment as `child` does; a text that is too long is None."""
+    text = segment.text if len(segment.text) <= MOST_CHARACTERS else None
+    return [text, encodable(segment.place), None, segment.state, None, []]
+
+
+def _remark(remark: Remark) -> tuple[str, str, str, int]:
     return encodable(remark.place), encodable(remark.detail), remark.kind, remark.count
 
 

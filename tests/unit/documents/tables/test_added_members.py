@@ -54,6 +54,11 @@ def test_the_column_of_ids_may_be_a_number_also_without_a_header(name: str, plac
     assert [each.place for each in bare.segments] == ["line 1 (S-1), 1"]
 
 
+def test_the_number_of_the_column_of_ids_makes_no_header_of_a_row_that_holds_it() -> None:
+    bare = codec("csv").extract(b"1,One.\n2,Two.\n", Options("de", columns=("2",), ids=("1",)))
+    assert [each.place for each in bare.segments] == ["line 1 (1), 2", "line 2 (2), 2"]
+
+
 def test_a_first_row_that_holds_the_name_of_the_ids_is_a_header() -> None:
     options = Options("de", columns=("2",), ids=("sku.",))
     found = codec("csv").extract(b"sku.,It is.\nS-1,One.\n", options)

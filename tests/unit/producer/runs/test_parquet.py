@@ -196,6 +196,23 @@ async def test_the_id_of_a_row_is_in_its_place_in_the_report(tmp_path: Path) -> 
     assert [each["place"] for each in found["issues"]] == ["row 2 (S-2), t"]
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+async def test_a_text_that_is_too_long_is_left_and_told(tmp_path: Path, suffix: str) -> None:
+    long = "One two. " * 200_000
+    if suffix == "parquet":
+        given(tmp_path, pa.table({"t": [long, "Two."]}))
+    else:
+        (tmp_path / "in").mkdir()
+        (tmp_path / "in" / "rows.csv").write_text(f"t\n{long}\nTwo.\n", "utf-8")
+    status, report, _ = await run(tmp_path, "t")
+    [found] = report["documents"]
+    assert (status, [each["kind"] for each in found["issues"]]) == (0, ["length"])
+    if suffix == "parquet":
+        assert output(tmp_path)["t.de"].to_pylist() == [long, "[de] Two."]
+    else:
+        assert (tmp_path / "out/de/rows.csv").read_text().endswith("\nTwo.,[de] Two.\n")
+
+
 async def test_ten_thousand_columns_keep_their_values(tmp_path: Path) -> None:
     source = pa.table({"t": ["One."], **{f"c{number}": [number] for number in range(10_000)}})
     given(tmp_path, source)
