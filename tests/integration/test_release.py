@@ -64,7 +64,9 @@ def test_the_source_archive_holds_what_building_and_testing_need(dist: Path) -> 
     assert not [name for name in names if name.endswith((".safetensors", ".pyc"))]
 
 
-@pytest.mark.parametrize("lock", ["client", "echo", "openai", "documents", "otel", "msk", "box"])
+@pytest.mark.parametrize(
+    "lock", ["client", "echo", "openai", "documents", "parquet", "serve", "otel", "msk", "box"]
+)
 def test_the_bill_of_materials_names_what_the_lock_pins(dist: Path, lock: str) -> None:
     bill = json.loads(only(dist, f"*.{lock}.cdx.json").read_text())
     pins = set(_PIN.findall((_ROOT / "requirements" / f"{lock}.lock").read_text()))
