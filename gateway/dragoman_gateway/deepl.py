@@ -47,6 +47,7 @@ class DeepL:
             "/v2/translate": Endpoint("deepl", self.translate),
             "/v2/languages": Endpoint("deepl", self.languages),
             "/v2/usage": Endpoint("deepl", self.usage),
+            "/v2/glossary-language-pairs": Endpoint("deepl", _no_pairs),
         }
 
     async def translate(self, call: ApiCall) -> object:
@@ -101,6 +102,11 @@ class DeepL:
         if digest is None:
             raise ApiError(404, "Glossary not found.")
         return digest
+
+
+async def _no_pairs(_: ApiCall) -> object:
+    """List no pair: Weblate asks before each translation of a project that has a glossary."""
+    return {"supported_languages": []}
 
 
 def _translation(given: str, answer: TranslatedText) -> dict[str, Any]:
