@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import threading
@@ -291,6 +292,29 @@ def test_languages_come_from_the_workers(site: Site) -> None:
                 return {each["language"] for each in json.load(answer)}
 
         assert wait_until(lambda: codes() == {"DE", "EN", "SW"}, timeout_s=30, what="languages")
+
+
+def test_a_user_with_the_rights_of_the_page_suffices_in_redis(site: Site) -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/gateway.md").read_text()
+    [rights] = re.findall(r"^ACL SETUSER gateway on >PASSWORD (.+?)^```", page, re.MULTILINE | re.DOTALL)
+    with redis.Redis.from_url(site.redis.url) as client:
+        client.execute_command("ACL", "SETUSER", "gateway", "on", ">PASSWORD", *rights.split())
+        with site.worker() as worker:
+            worker.ready()
+            as_user = {"redis.username": "gateway", "redis.password": "PASSWORD"}
+            gateway = site.gateway(languages=["de", "en"])
+            gateway.argv += [part for pair in as_user.items() for part in ("--set", "=".join(pair))]
+            with gateway:
+                gateway.ready()
+                assert post(gateway.url, asked("Hello."))[0] == 200
+                counted = wait_until(
+                    lambda: list(client.scan_iter("dragoman:gateway:usage:*")),
+                    timeout_s=30,
+                    what="usage",
+                )
+        assert client.ttl(counted[0]) > 0
+        refused = client.execute_command("ACL", "LOG")
+    assert refused == []
 
 
 def _now() -> str:
