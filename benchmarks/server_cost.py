@@ -3,8 +3,9 @@
 usage: server_cost.py [--requests 20000] [--in-flight 2000] [--latency 0.5]
 
 Both engines are asked through the port, without Kafka, Redis and plans: what differs is the
-engine's adapter. The server is a process of its own that answers after `--latency`. CPU is that of
-this process per request, memory its resident growth at `--in-flight` open requests.
+engine's adapter. The server is a process of its own that answers after `--latency` and says that it
+runs all it gets: one that says nothing would be tried with ever more, from 8. CPU is that of this
+process per request, memory its resident growth at `--in-flight` open requests.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def main() -> None:
     more: dict[str, Any] = {"echo": {"latency_s": given.latency}}
     server = None
     if given.only == "openai":
-        argv = [sys.executable, "-m", "support.chaos.served", "18984", str(given.latency)]
+        argv = [sys.executable, "-m", "support.chaos.served", "18984", str(given.latency), "counts"]
         paths = f"{_TESTS}:{os.environ.get('PYTHONPATH', '')}"
         server = subprocess.Popen(argv, env={**os.environ, "PYTHONPATH": paths})
         more = {"url": "http://127.0.0.1:18984", "model": "m"}

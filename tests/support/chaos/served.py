@@ -32,10 +32,20 @@ _START_S: Final = 60.0
 class TaggingServer(OpenAIServer):
     """Answers `[de] TEXT`, as the echo engine does, and knows its fault lines sleep and hang."""
 
-    def __init__(self, port: int, latency_s: float) -> None:
+    def __init__(self, port: int, latency_s: float, *, counts: bool = False) -> None:
         super().__init__()
         self.port = port
         self._latency_s = latency_s
+        self._counts = counts
+        """Whether it has vLLM's counts, as one that runs all that it gets."""
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        if not self._counts:
+            return await super()._metrics(request)
+        return web.Response(
+            text=f"vllm:num_requests_running {self.open}\nvllm:num_requests_waiting 0\n"
+            f"vllm:generation_tokens_total {len(self.bodies)}\n"
+        )
 
     async def _answered(self, request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
         if (refusal := self._refusal(body)) is not None:
@@ -140,10 +150,10 @@ class ServedDragoman(Dragoman):
         return super().worker(place, name)
 
 
-async def _serve(port: int, latency_s: float) -> None:
-    async with TaggingServer(port, latency_s):
+async def _serve(port: int, latency_s: float, *, counts: bool) -> None:
+    async with TaggingServer(port, latency_s, counts=counts):
         await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(int(sys.argv[1]), float(sys.argv[2])))
+    asyncio.run(_serve(int(sys.argv[1]), float(sys.argv[2]), counts="counts" in sys.argv[3:]))
