@@ -84,7 +84,11 @@ def test_a_second_start_on_the_same_data_goes_on(folder: Path) -> None:
             box.ready(start)
             status, _, _ = dragoman(box, "submit", "--to", "de", "--id", f"job-{start}", "Hi.")
             assert status == 0
-            assert dragoman(box, "result", "job-0", "--wait", "30") == (0, "[de] Hi.\n", "")
+            assert dragoman(box, "result", "job-0", "--wait", "--timeout", "30") == (
+                0,
+                "[de] Hi.\n",
+                "",
+            )
             box.interrupt()
             assert box.wait(timeout_s=40) == 0, box.errors
 
