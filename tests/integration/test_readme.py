@@ -61,6 +61,11 @@ ELSEWHERE: Final = {
     "make soak": "an hour",
     "make odd": "six minutes",
     "make docs": "tests/unit/docs checks the links",
+    "dragoman translate rows.parquet --column text --to de --out translated --dry-run": (
+        "tests/integration/test_audit.py estimates a table"
+    ),
+    "dragoman translate": "the name of a command that is run with its arguments",
+    "dragoman submit FILE.jsonl --wait": "tests/integration/test_bulk_commands.py",
     "dragoman submit": "the name of a command that is run with its arguments",
 }
 HERE: Final = {

@@ -114,7 +114,7 @@ class OpenAIServer:
             return web.Response(body=self.models_body)
         return self._refused(request) or web.json_response({"data": self.models})
 
-    async def _metrics(self, _: web.Request) -> web.Response:
+    async def _metrics(self, request: web.Request) -> web.Response:
         return web.Response(status=404) if self.metrics is None else web.Response(text=self.metrics)
 
     async def _props(self, _: web.Request) -> web.Response:
