@@ -67,11 +67,10 @@ class Gateway:
         self._jobs = ContentJobs(
             {topic: TranslationClient(settings=_of_topic(settings, topic))
              for topic in settings.kafka.topic_names},
-            serve, queued_at=self._queued_at, admit=self._admit,
+            serve, Rooms(), queued_at=self._queued_at, admit=self._admit,
         )  # fmt: skip
         translator = TextTranslator(
             jobs=self._jobs,
-            rooms=Rooms(),
             usage=self._usage,
             detector=self._detector,
             languages=self.languages,

@@ -38,9 +38,12 @@ class HttpConnection(web.RequestHandler):
             self.force_close()
 
     @property
-    def is_idle(self) -> bool:
-        """Whether no request of it is being answered."""
-        return not self._request_in_progress
+    def waits_for_its_client(self) -> bool:
+        """Whether no request of it is being answered: none has come, or not all of one."""
+        request = self._current_request
+        return not self._request_in_progress or (
+            request is not None and not request.content.is_eof()
+        )
 
     def refuse(self) -> None:
         """Answer that there are too many connections."""
@@ -69,7 +72,7 @@ class HttpConnection(web.RequestHandler):
 
 
 class Connections(web.Server):
-    """All connections. One above the limit ends the oldest that is idle, else itself."""
+    """All connections. One too many ends the oldest that waits for its client, else itself."""
 
     def __init__(self, front: Handler, *, limit: int) -> None:
         """Answer requests by `front`."""
@@ -93,7 +96,11 @@ class Connections(web.Server):
         if len(self._connections) <= self._limit or not isinstance(handler, HttpConnection):
             return
         for oldest in self._connections:
-            if isinstance(oldest, HttpConnection) and oldest is not handler and oldest.is_idle:
+            if (
+                isinstance(oldest, HttpConnection)
+                and oldest is not handler
+                and oldest.waits_for_its_client
+            ):
                 oldest.force_close()
                 return
         handler.refuse()

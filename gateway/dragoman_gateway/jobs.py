@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from dragoman_gateway.errors import BUSY, ApiError
 from dragoman_gateway.keys import Key
+from dragoman_gateway.rooms import Rooms
 from dragoman_gateway.settings import ServeSettings
 from dragoman_producer.errors import AlreadyCompleted
 from dragoman_producer.handle import JobHandle, Jobs
@@ -65,6 +66,7 @@ class ContentJobs:
         self,
         clients: Mapping[str, QueueClient],
         settings: ServeSettings,
+        rooms: Rooms,
         *,
         queued_at: QueuedAt,
         admit: Admit,
@@ -73,42 +75,37 @@ class ContentJobs:
         self._clients = clients
         self._default = next(iter(clients))
         self._settings = settings
+        self._rooms = rooms
         self._queued_at = queued_at
         self._admit = admit
-        self._runs: dict[str, asyncio.Task[JobHandle]] = {}
-        self._drops: dict[str, asyncio.TimerHandle] = {}
+        self._runs: dict[str, asyncio.Task[TranslationResult]] = {}
 
     async def result(self, asked: Asked) -> TranslationResult:
         """Return the result of a job, submitted if nobody did. Raises ApiError, DragomanError."""
         job, digest = self._job(asked)
-        until = asyncio.get_running_loop().time() + self._settings.hold_s
         try:
-            async with asyncio.timeout_at(until):
-                handle = await self._found(asked, job, digest)
+            async with asyncio.timeout(self._settings.hold_s):
+                return await self._awaited(asked, job, digest)
         except TimeoutError:
             raise ApiError(503, BUSY, 1) from None
-        result = await handle.result(until - asyncio.get_running_loop().time())
-        self._drop(job.job_id)
-        return result
 
     async def close(self) -> None:
         """End every wait, and publish nothing more."""
         await asyncio.gather(*(client.close() for client in self._clients.values()))
-        for job_id in list(self._runs):
-            self._drop(job_id)
+        await asyncio.gather(*self._runs.values(), return_exceptions=True)
 
     def _job(self, asked: Asked) -> tuple[TranslationJob, str]:
         """Return the job, and its fingerprint."""
         digest = fingerprint(asked.fields)
         job_id = content_id("gw.", digest, scope=asked.key.id, glossary=asked.glossary_digest)
-        within = asked.key.deadline_s or self._settings.text_deadline_s
+        deadline = datetime.now(UTC) + timedelta(seconds=self._deadline_s(asked))
         try:
             job = TranslationJob.model_validate(
                 {
                     **asked.fields,
                     "job_id": job_id,
                     "ttl_s": self._settings.text_ttl_s,
-                    "deadline": datetime.now(UTC) + timedelta(seconds=within),
+                    "deadline": deadline,
                     "metadata": {"api": asked.api, "key": asked.key.id},
                 }
             )
@@ -117,54 +114,50 @@ class ContentJobs:
             raise ApiError(400, sentence(problems)) from None
         return job, digest
 
-    async def _found(self, asked: Asked, job: TranslationJob, digest: str) -> JobHandle:
-        """Return the handle of the run that answers, which begins now if there is none."""
+    async def _awaited(self, asked: Asked, job: TranslationJob, digest: str) -> TranslationResult:
+        """Return the result of the run that answers, which begins now if there is none."""
         if (run := self._runs.get(job.job_id)) is not None:
             return await asyncio.shield(run)
         topic = asked.key.topic or self._default
-        client = self._clients[topic]
-        expected = Expected(job.job_id, digest)
+        client, expected = self._clients[topic], Expected(job.job_id, digest)
         status = expected.status_in(await client.state(job.job_id))
-        if status in {JobStatus.COMPLETED, JobStatus.RUNNING}:
-            return JobHandle(expected, client)
-        if status is JobStatus.QUEUED and not await self._is_abandoned(job.job_id):
-            return JobHandle(expected, client)
-        return await self._submitted(asked, job, topic, resubmit=status in _OVER)
+        waits = status is JobStatus.QUEUED and not await self._is_abandoned(job.job_id)
+        if waits or status in {JobStatus.COMPLETED, JobStatus.RUNNING}:
+            return await client.wait_for_result(expected, None)
+        return await asyncio.shield(self._begun(asked, job, topic, again=status in _OVER))
 
     async def _is_abandoned(self, job_id: str) -> bool:
         since = await self._queued_at(job_id)
         return since is None or datetime.now(UTC) - since > timedelta(seconds=ABANDONED_S)
 
-    async def _submitted(
-        self, asked: Asked, job: TranslationJob, topic: str, *, resubmit: bool
-    ) -> JobHandle:
-        if (run := self._runs.get(job.job_id)) is None:  # another request was not faster
+    def _begun(
+        self, asked: Asked, job: TranslationJob, topic: str, *, again: bool
+    ) -> asyncio.Task[TranslationResult]:
+        """Return the run of a job, begun unless another request was faster."""
+        run = self._runs.get(job.job_id)
+        if run is None:
+            work = self._run(asked, job, topic, again=again)
+            run = self._runs[job.job_id] = asyncio.create_task(work, name=f"run {job.job_id}")
+            run.add_done_callback(lambda done: self._end(job.job_id, done))
+        return run
+
+    async def _run(
+        self, asked: Asked, job: TranslationJob, topic: str, *, again: bool
+    ) -> TranslationResult:
+        """Submit a job and wait for its end. It has room of its key for as long, whoever waits."""
+        client = self._clients[topic]
+        async with self._rooms.enter(asked.key, asked.characters):
             self._admit(asked, topic)
-            run = asyncio.create_task(
-                self._publish(self._clients[topic], job, asked.traceparent, resubmit=resubmit),
-                name=f"publish {job.job_id}",
-            )
-            self._runs[job.job_id] = run
-            run.add_done_callback(lambda done: self._forget_failed(job.job_id, done))
-            within = asked.key.deadline_s or self._settings.text_deadline_s
-            self._drops[job.job_id] = asyncio.get_running_loop().call_later(
-                within, self._drop, job.job_id
-            )
-        return await asyncio.shield(run)
+            try:
+                handle = await client.submit(job, resubmit=again, traceparent=asked.traceparent)
+            except AlreadyCompleted:  # by another gateway, since its key was read
+                handle = JobHandle(Expected(job.job_id), client)
+            return await handle.result(self._deadline_s(asked))
 
-    async def _publish(
-        self, client: QueueClient, job: TranslationJob, traceparent: str | None, *, resubmit: bool
-    ) -> JobHandle:
-        try:
-            return await client.submit(job, resubmit=resubmit, traceparent=traceparent)
-        except AlreadyCompleted:  # by another gateway, since its key was read
-            return JobHandle(Expected(job.job_id), client)
+    def _deadline_s(self, asked: Asked) -> float:
+        return asked.key.deadline_s or self._settings.text_deadline_s
 
-    def _forget_failed(self, job_id: str, run: asyncio.Task[JobHandle]) -> None:
-        if run.cancelled() or run.exception() is not None:
-            self._drop(job_id)
-
-    def _drop(self, job_id: str) -> None:
-        self._runs.pop(job_id, None)
-        if (timer := self._drops.pop(job_id, None)) is not None:
-            timer.cancel()
+    def _end(self, job_id: str, run: asyncio.Task[TranslationResult]) -> None:
+        del self._runs[job_id]
+        if not run.cancelled():
+            run.exception()  # those who waited have it

@@ -12,7 +12,6 @@ from dragoman_gateway.jobs import Asked, ContentJobs
 from dragoman_gateway.keys import Key
 from dragoman_gateway.languages import OfferedLanguages, base
 from dragoman_gateway.markup import MarkedText, Markup, Text, read_texts, size
-from dragoman_gateway.rooms import Rooms
 from dragoman_gateway.usage import KeyUsage
 from dragoman_schemas.jobs import MAX_ITEMS, MAX_TEXT_BYTES
 from dragoman_schemas.results import ItemResult, TranslationResult
@@ -78,14 +77,12 @@ class TextTranslator:
         self,
         *,
         jobs: ContentJobs,
-        rooms: Rooms,
         usage: KeyUsage,
         detector: Detector,
         languages: Callable[[], OfferedLanguages],
         default_source: str,
     ) -> None:
         self._jobs = jobs
-        self._rooms = rooms
         self._usage = usage
         self._detector = detector
         self._languages = languages
@@ -94,11 +91,9 @@ class TextTranslator:
     async def translate(self, request: TextRequest, caller: Caller) -> list[TranslatedText]:
         """Return the translations in the order asked. Raises ApiError and DragomanError."""
         texts = await self._read(request)
-        characters = sum(map(len, request.texts))
         guesses = [self._guess(request, text) for text in texts]
-        await self._usage.check(caller.key, characters)
-        async with self._rooms.enter(caller.key, characters):
-            found = await self._items(request, caller, texts, guesses)
+        await self._usage.check(caller.key, sum(map(len, request.texts)))
+        found = await self._items(request, caller, texts, guesses)
         return [
             self._answer(request, given, text, found[number], guesses[number])
             for number, (given, text) in enumerate(zip(request.texts, texts, strict=True))

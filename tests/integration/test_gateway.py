@@ -296,7 +296,9 @@ def test_languages_come_from_the_workers(site: Site) -> None:
 
 def test_a_user_with_the_rights_of_the_page_suffices_in_redis(site: Site) -> None:
     page = (Path(__file__).parents[2] / "docs/reference/gateway.md").read_text()
-    [rights] = re.findall(r"^ACL SETUSER gateway on >PASSWORD (.+?)^```", page, re.MULTILINE | re.DOTALL)
+    [rights] = re.findall(
+        r"^ACL SETUSER gateway on >PASSWORD (.+?)^```", page, re.MULTILINE | re.DOTALL
+    )
     with redis.Redis.from_url(site.redis.url) as client:
         client.execute_command("ACL", "SETUSER", "gateway", "on", ">PASSWORD", *rights.split())
         with site.worker() as worker:

@@ -93,12 +93,12 @@ class PlayedGateway:
         self.jobs = ContentJobs(
             {JOBS_TOPIC: self.client},
             self.settings,
+            Rooms(patience_s),
             queued_at=self._queued,
             admit=self._admitted,
         )
         translator = TextTranslator(
             jobs=self.jobs,
-            rooms=Rooms(patience_s),
             usage=self.usage,
             detector=detector(),
             languages=lambda: self._languages,

@@ -288,3 +288,14 @@ def test_a_flag_is_yes_no_or_an_error(value: object) -> None:
     except ApiError as error:
         found = error.status
     assert found in {True, False, 400}
+
+
+async def test_bodies_that_never_end_leave_room_for_other_callers() -> None:
+    async with PlayedGateway(max_connections=8) as gateway:
+        pairs = [await asyncio.open_connection("127.0.0.1", gateway.port) for _ in range(8)]
+        for _, writer in pairs:
+            writer.write(request(b"{", JSON, "Content-Length: 100"))
+        status, _ = await gateway.post("/v2/translate", ASKED)
+        for _, writer in pairs:
+            writer.close()
+    assert status == 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -15,7 +16,7 @@ from dragoman_producer.state import JobState
 from dragoman_producer.testing import InMemoryClient
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_schemas.results import JobStatus
-from support.fakes.played_gateway import PlayedGateway
+from support.fakes.played_gateway import PlayedGateway, write_keys
 
 ASKED = {"text": "Hello.", "source_lang": "EN", "target_lang": "DE"}
 
@@ -197,3 +198,24 @@ async def test_a_submission_that_takes_long_counts_into_the_hold() -> None:
         status, _ = await gateway.post("/v2/translate", ASKED)
         await asyncio.wait_for(queue.arrived.wait(), 10)
     assert (status, len(queue.submitted)) == (503, 1)
+
+
+async def test_a_job_has_room_of_its_key_until_it_ends_also_if_its_caller_left(
+    tmp_path: Path,
+) -> None:
+    keys = write_keys(tmp_path, "s3cret\nmax_in_flight = 1")
+    queue, headers = Queue(), {"Authorization": "DeepL-Auth-Key s3cret"}
+    async with PlayedGateway(queue, keys_file=keys, patience_s=0.1) as gateway:
+        soon = aiohttp.ClientTimeout(total=0.3)
+        with pytest.raises(TimeoutError):
+            await gateway.post("/v2/translate", ASKED, headers=headers, timeout=soon)
+        other = {**ASKED, "text": "Another text."}
+        full, _ = await gateway.post("/v2/translate", other, headers=headers)
+        await queue.run_all()
+        same, _ = await gateway.post("/v2/translate", ASKED, headers=headers)
+        queue.arrived.clear()
+        later = asyncio.create_task(gateway.post("/v2/translate", other, headers=headers))
+        await queue.arrived.wait()
+        await queue.run_all()
+        free, _ = await later
+    assert (full, same, free) == (429, 200, 200)
