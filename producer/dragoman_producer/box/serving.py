@@ -6,7 +6,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -117,7 +117,8 @@ async def told(folder: DataFolder, box: Box) -> AsyncIterator[Reached]:
     try:
         yield reached
     finally:
-        folder.write_state(state)
+        with suppress(OSError):  # a full disk: `kept` removes the state soon
+            folder.write_state(state)
 
 
 def reach(box: Box, data: Path) -> Reached:
