@@ -51,8 +51,7 @@ ELSEWHERE: Final = {
     "dragoman translate docs --from en --to de,fr --out translated": (
         "tests/integration/test_translate_documents.py runs it on a folder of the test's own"
     ),
-    "dragoman translate rows.parquet --column text --to de --out translated --dry-run"
-    " --price 2.50 # estimate the cost": "tests/unit/producer/runs/test_budget.py",
+    "dragoman serve": "tests/integration/test_gateway.py",
     "dragoman review translated": (
         "tests/integration/test_translate_documents.py runs it on a folder of the test's own"
     ),
