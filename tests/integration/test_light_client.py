@@ -60,6 +60,7 @@ _ECHO = ("--set", "engine.kind=echo")
 @pytest.mark.parametrize(
     "command",
     [
+        ("dragoman", "serve"),
         ("dragoman-demo",),
         ("dragoman", "up", "--engine", "echo"),
         ("dragoman-worker", "run", *_ECHO),
@@ -82,9 +83,10 @@ def test_a_command_that_needs_an_extra_names_it_in_one_line(
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"{command[0]}: ")
+    program = "dragoman serve" if command[-1] == "serve" else command[0]
+    assert done.stderr.startswith(f"{program}: ")
     assert done.stderr.count("\n") == 1
-    extra = "box" if command[0] == "dragoman" else "echo"
+    extra = {"serve": "serve", "up": "box"}.get(command[1] if len(command) > 1 else "", "echo")
     advice = "run `make demo`" if command[0] == "dragoman-demo" else f"`pip install '.[{extra}]'`"
     assert f"in a clone of the repository, {advice}" in done.stderr
 
