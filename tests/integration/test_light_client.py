@@ -6,6 +6,7 @@ import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -54,6 +55,11 @@ def test_help_works_without_extras(light: Path, tmp_path: Path) -> None:
     assert "--out" in run_light(light / "dragoman-demo", "--help", cwd=tmp_path)
 
 
+_PROGRAMS: Final = {
+    ("dragoman", "serve"): ("dragoman serve", "serve"),
+    ("dragoman", "up"): ("dragoman up", "box"),
+}
+"""What begins the message, and the extra, of those that are no program of their own."""
 _ECHO = ("--set", "engine.kind=echo")
 
 
@@ -83,11 +89,10 @@ def test_a_command_that_needs_an_extra_names_it_in_one_line(
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
-    program = "dragoman serve" if command[-1] == "serve" else command[0]
+    program, extra = _PROGRAMS.get(command[:2], (command[0], "echo"))
     assert done.stderr.startswith(f"{program}: ")
     assert done.stderr.count("\n") == 1
-    extra = {"serve": "serve", "up": "box"}.get(command[1] if len(command) > 1 else "", "echo")
-    advice = "run `make demo`" if command[0] == "dragoman-demo" else f"`pip install '.[{extra}]'`"
+    advice = "run `make demo`" if program == "dragoman-demo" else f"`pip install '.[{extra}]'`"
     assert f"in a clone of the repository, {advice}" in done.stderr
 
 
