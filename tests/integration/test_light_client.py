@@ -55,7 +55,7 @@ def test_help_works_without_extras(light: Path, tmp_path: Path) -> None:
     assert "--out" in run_light(light / "dragoman-demo", "--help", cwd=tmp_path)
 
 
-_PROGRAMS: Final = {
+_PROGRAMS: Final[dict[tuple[str, ...], tuple[str, str]]] = {
     ("dragoman", "serve"): ("dragoman serve", "serve"),
     ("dragoman", "up"): ("dragoman up", "box"),
 }
