@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from vllm import LLM, SamplingParams, TokensPrompt
 
-from dragoman_worker.engines.vllm import tokens
+from dragoman_worker.prompts import tokens
 from dragoman_worker.prompts.base import PromptInput
 from dragoman_worker.prompts.table import PROFILES
 

@@ -17,8 +17,10 @@ from dragoman_producer.box.linked_child import own_environment
 from dragoman_producer.box.served_model import served_model
 
 EngineName = Literal["echo", "demo"]
-_OWNED: Final = ("kafka", "redis", "http", "engine.kind", "engine.url")
+_OWNED: Final = ("kafka", "redis", "http", "engine.kind", "engine.url", "log.format")
 """Settings, and groups of them, that the box itself sets."""
+
+_WEIGHTS: Final = frozenset({".safetensors", ".bin", ".pt", ".pth", ".gguf"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,8 @@ def _model(given: str) -> str:
             raise BoxUnusable(
                 f"--model {given}: the folder has no config.json; name a model's folder"
             )
+        if not _has_weights(path):
+            raise BoxUnusable(f"--model {given}: the folder has no weights, such as *.safetensors")
         return str(path.resolve())
     is_name = given.count("/") == 1 and not given.startswith((".", "/", "~", "-"))
     if not is_name or path.is_file():
@@ -99,6 +103,13 @@ def _model(given: str) -> str:
             "such as tencent/Hy-MT2-7B"
         )
     return given
+
+
+def _has_weights(folder: Path) -> bool:
+    """Whether vLLM may find weights there; it looks for half a minute, five times over."""
+    if "load_format" in os.environ.get("DRAGOMAN_ENGINE__OPTIONS", ""):  # such as `dummy`
+        return True
+    return any(file.suffix in _WEIGHTS for file in folder.iterdir())
 
 
 def demo_model() -> Path:
@@ -182,20 +193,17 @@ def worker_settings(choice: EngineChoice) -> dict[str, Any]:
     return settings
 
 
-_KEPT: Final = (
-    "DRAGOMAN_ENGINE__API_KEY",
-    "DRAGOMAN_ENGINE__API_KEY_FILE",
-    "DRAGOMAN_ENGINE__CA_FILE",
-)
-"""Settings that the environment may give to a box's worker: a password is not for options."""
-
-
 def worker_environment(choice: EngineChoice) -> dict[str, str]:
-    """Return the worker's environment: settings of a real deployment must not reach a box."""
+    """Return the worker's environment, without settings that the box or its options give.
+
+    Addresses of a real deployment, and its model, must not reach a box.
+    """
+    given = [*_OWNED, *(f"engine.{name}" for name in worker_settings(choice)["engine"])]
+    taken = tuple(f"DRAGOMAN_{name.replace('.', '__')}".upper() for name in given)
     environment = {
         name: value
         for name, value in own_environment().items()
-        if not name.startswith("DRAGOMAN_") or name in _KEPT
+        if name not in taken and not name.startswith(tuple(f"{each}__" for each in taken))
     }
     if choice.engine == "demo":
         # GiB: on two cores with a small model, 1 holds the KV cache of all items in flight.

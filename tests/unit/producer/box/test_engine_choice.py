@@ -18,6 +18,7 @@ def model(tmp_path: Path) -> str:
     folder = tmp_path / "Qwen3-4B"
     folder.mkdir()
     (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").touch()
     return str(folder)
 
 
@@ -51,14 +52,26 @@ def test_the_worker_accepts_the_settings_of_every_engine(
     assert settings.engine.gpus == ("0", "1")
 
 
-def test_settings_of_a_deployment_do_not_reach_the_worker_but_a_key_does(
-    monkeypatch: pytest.MonkeyPatch,
+def test_addresses_and_the_model_of_a_deployment_do_not_reach_the_worker_but_other_settings_do(
+    model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS", "kafka:9092")
-    monkeypatch.setenv("DRAGOMAN_ENGINE__API_KEY", "secret")
-    given = worker_environment(choice_of(model=None, server="http://h", engine=None))
-    assert "DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS" not in given
-    assert given["DRAGOMAN_ENGINE__API_KEY"] == "secret"
+    others = {
+        "DRAGOMAN_KAFKA__BOOTSTRAP_SERVERS": "kafka:9092",
+        "DRAGOMAN_REDIS__KEY_PREFIX": "theirs",
+        "DRAGOMAN_ENGINE__KIND": "echo",
+        "DRAGOMAN_ENGINE__MODEL": "/models/theirs",
+        "DRAGOMAN_LOG__FORMAT": "text",
+    }
+    own = {
+        "DRAGOMAN_ENGINE__API_KEY": "secret",
+        "DRAGOMAN_ENGINE__EXACT_LENGTHS": "0.3",
+        "DRAGOMAN_ENGINE__OPTIONS": '{"max_num_seqs": 8}',
+        "DRAGOMAN_QUALITY__LEVEL": "off",
+    }
+    for name, value in (others | own).items():
+        monkeypatch.setenv(name, value)
+    given = worker_environment(choice_of(model=model, server=None, engine=None))
+    assert {name for name in given if name.startswith("DRAGOMAN_")} == {*own}
 
 
 def test_a_relative_folder_is_the_same_choice_as_its_absolute_path(
@@ -77,3 +90,13 @@ def test_what_is_neither_a_folder_nor_a_name_on_a_hub_is_refused(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(BoxUnusable, match="there is no such folder"):
         choice_of(model=name, server=None, engine=None)
+
+
+def test_a_folder_without_weights_is_refused_unless_they_are_random(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (Path(model) / "model.safetensors").unlink()
+    with pytest.raises(BoxUnusable, match="no weights"):
+        choice_of(model=model, server=None, engine=None)
+    monkeypatch.setenv("DRAGOMAN_ENGINE__OPTIONS", '{"load_format": "dummy"}')
+    assert choice_of(model=model, server=None, engine=None).model == model
