@@ -73,7 +73,7 @@ def choice_of(
         raise BoxUnusable(f"--server: {server!r} is not a URL; give it as http://HOST:8000")
     for text in settings:
         _check_setting(text)
-    named = None if model is None else _model(model)
+    named = None if model is None else _model(model, settings)
     return EngineChoice(named, server, engine, profile, gpus, tuple(settings))
 
 
@@ -85,7 +85,7 @@ def _check_setting(text: str) -> None:
         raise BoxUnusable(f"--set {text}: the box sets {name} itself; leave this option out")
 
 
-def _model(given: str) -> str:
+def _model(given: str, settings: Sequence[str]) -> str:
     """Return the absolute path of a model's folder, or the name on a hub. Raises BoxUnusable."""
     path = Path(given).expanduser()
     if path.is_dir():
@@ -93,7 +93,7 @@ def _model(given: str) -> str:
             raise BoxUnusable(
                 f"--model {given}: the folder has no config.json; name a model's folder"
             )
-        if not _has_weights(path):
+        if not _has_weights(path, settings):
             raise BoxUnusable(f"--model {given}: the folder has no weights, such as *.safetensors")
         return str(path.resolve())
     is_name = given.count("/") == 1 and not given.startswith((".", "/", "~", "-"))
@@ -105,9 +105,10 @@ def _model(given: str) -> str:
     return given
 
 
-def _has_weights(folder: Path) -> bool:
+def _has_weights(folder: Path, settings: Sequence[str]) -> bool:
     """Whether vLLM may find weights there; it looks for half a minute, five times over."""
-    if "load_format" in os.environ.get("DRAGOMAN_ENGINE__OPTIONS", ""):  # such as `dummy`
+    given = (*settings, os.environ.get("DRAGOMAN_ENGINE__OPTIONS", ""))
+    if any("load_format" in text for text in given):  # such as `dummy`
         return True
     return any(file.suffix in _WEIGHTS for file in folder.iterdir())
 
