@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from dragoman_demo.screen import Screen
-from dragoman_demo.worker_child import EngineKind, WorkerChild
+from dragoman_demo.worker_child import DemoWorker, EngineKind
 from dragoman_producer.box.broker import EmbeddedBroker
 from dragoman_producer.box.embedded_redis import EmbeddedRedis
 from dragoman_producer.operations.topics import DEFAULT_PARTITIONS
@@ -33,7 +33,7 @@ class Services:
 
     bootstrap: str
     redis_url: str
-    worker: WorkerChild
+    worker: DemoWorker
 
 
 @asynccontextmanager
@@ -47,7 +47,7 @@ async def running(engine: EngineKind, folder: Path, screen: Screen) -> AsyncIter
         with screen.step("Starting a Kafka broker and a Redis server on this machine"):
             broker = await stack.enter_async_context(EmbeddedBroker(_TOPICS))
             redis = await stack.enter_async_context(EmbeddedRedis(folder, folder))
-        worker = WorkerChild(engine, bootstrap=broker.bootstrap, redis_url=redis.url, folder=folder)
+        worker = DemoWorker(engine, bootstrap=broker.bootstrap, redis_url=redis.url, folder=folder)
         with screen.step(_WAITING_FOR[engine]):
             await stack.enter_async_context(worker)
         yield Services(broker.bootstrap, redis.url, worker)

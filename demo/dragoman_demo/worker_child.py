@@ -32,7 +32,7 @@ class EngineKind(StrEnum):
     ECHO = "echo"
 
 
-class WorkerChild:
+class DemoWorker:
     """`dragoman-worker run` as a child process; entering the context waits until it is ready.
 
     Its settings file and its log are written to `folder`. Raises ChildFailed where the worker exits

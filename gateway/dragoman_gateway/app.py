@@ -58,7 +58,7 @@ class Gateway:
         self._tls_seen = signature((serve.tls_cert, serve.tls_key))
         self._link = RedisLink(settings.redis, connect_timeout_s=settings.connect_timeout_s)
         self._names = Keys(settings.redis.key_prefix)
-        self._metrics = GatewayMetrics()
+        self._metrics = GatewayMetrics(settings.kafka.topic_names)
         self._usage = KeyUsage(self._link, self._names)
         self._backlog = TopicBacklog(lambda: show_topics(settings), log.warning)
         self._glossaries = GlossaryStore(settings)

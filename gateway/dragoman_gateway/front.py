@@ -176,8 +176,7 @@ class Front:
         endpoint = seen.path if seen.path in self._endpoints else _NO_ENDPOINT
         call = seen.call
         api = call.api if call is not None else shape_of(seen.path, None)
-        self._metrics.requests.labels(api, endpoint, str(seen.status)).inc()
-        self._metrics.seconds.labels(endpoint).observe(seconds)
+        self._metrics.answered(api, endpoint, seen.status, seconds)
         self._log.request(
             trace_id=seen.traceparent.split("-")[1],
             key=call.key.id if call is not None else None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from aiohttp import web
@@ -21,7 +21,8 @@ _SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 
 class GatewayMetrics:
     """What Prometheus sees of one process."""
 
-    def __init__(self) -> None:
+    def __init__(self, topics: Sequence[str] = ()) -> None:
+        """Count what is shed of `topics` from 0 on: a rate sees no first event otherwise."""
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "dragoman_gateway_requests", "Requests answered.",
@@ -47,6 +48,14 @@ class GatewayMetrics:
             "dragoman_gateway_predicted_wait_seconds", "Predicted wait of a new job.",
             ("topic",), registry=self.registry,
         )  # fmt: skip
+        for topic in topics:
+            self.shed.labels(topic)
+
+    def answered(self, api: str, endpoint: str, status: int, seconds: float) -> None:
+        """Count an answer; those of 503 begin at 0 with the first of their endpoint."""
+        self.requests.labels(api, endpoint, "503")
+        self.requests.labels(api, endpoint, str(status)).inc()
+        self.seconds.labels(endpoint).observe(seconds)
 
 
 def admin_pages(metrics: GatewayMetrics, is_ready: Callable[[], bool]) -> web.Application:

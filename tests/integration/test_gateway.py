@@ -272,9 +272,7 @@ def test_a_stop_answers_what_is_held_and_exits_with_0(site: Site) -> None:
         gateway.ready()
         with ThreadPoolExecutor(1) as pool:
             held = pool.submit(post, gateway.url, asked("#!sleep 3\nHello."))
-            wait_until(
-                lambda: gateway.metric("dragoman_gateway_held") == 1, timeout_s=30, what="held"
-            )
+            wait_until(site.jobs, timeout_s=30, what="a job that is held")
             gateway.send(signal.SIGTERM)
             assert held.result(60)[0] == 200
         assert gateway.wait(timeout_s=30) == 0

@@ -153,6 +153,7 @@ def test_check_reports_what_would_fail_later(
         "profile",
         "replicas",
         "redis",
+        "announcement",
         "kafka",
         f"topic {name}",
         f"topic {name}-dead",

@@ -57,6 +57,18 @@ class GatewayProcess(ChildProcess):
         self.wait_for(self._answers, timeout_s=timeout_s, what="/health")
         return self
 
+    def translated(self, text: str) -> int:
+        """Ask for one text as LibreTranslate's clients do, and return the status of the answer."""
+        body = json.dumps({"q": text, "source": "en", "target": "de"}).encode()
+        request = urllib.request.Request(  # noqa: S310  http
+            f"{self.url}/translate", body, {"Content-Type": "application/json"}
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=70) as answer:  # noqa: S310  http
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+
     def _answers(self) -> bool:
         try:
             with urllib.request.urlopen(

@@ -12,6 +12,7 @@ from typing import Any, Final
 from zlib import crc32
 
 from support.monitoring_queries import RULES
+from support.processes.gateway_process import GatewayProcess
 from support.processes.worker_process import WorkerProcess
 from support.services.certificates import Authority
 from support.services.kafka_broker import KafkaBroker
@@ -40,9 +41,14 @@ class Monitored:
     kafka: KafkaBroker
     topic: str
     load: Load
+    gateway: GatewayProcess
 
     def publish(self, wave: int, jobs: int = 60) -> None:
-        """Publish jobs of several items, of which some fail and some fail the gates."""
+        """Publish jobs of several items, of which some fail and some fail the gates, and ask once.
+
+        The gateway's answer is worth a row, whatever it is.
+        """
+        self.gateway.translated(f"Wave {wave} is asked for.")
         values = [self.load.job(f"w{wave}-{number}", number) for number in range(jobs)]
         publish(self.kafka.bootstrap, self.topic, values)
 
@@ -119,10 +125,19 @@ def monitored(
     worker = WorkerProcess(
         folder, kafka=kafka.bootstrap, redis=redis.url, topic=first, settings=settings
     )
-    with worker:
+    gateway = GatewayProcess(
+        folder,
+        kafka=kafka.bootstrap,
+        redis=redis.url,
+        topic=second,
+        settings={"serve.languages": ["de", "en"]},
+    )
+    with worker, gateway:
         # From the first second, so that it sees every counter start at 0.
-        prometheus = Prometheus(folder, [f"127.0.0.1:{worker.port}"], [RULES])
+        prometheus = Prometheus(
+            folder, [f"127.0.0.1:{port}" for port in (worker.port, gateway.admin_port)], [RULES]
+        )
         with prometheus:
             prometheus.ready()
             worker.ready(load.ready_s)
-            yield Monitored(worker, prometheus, kafka, first, load)
+            yield Monitored(worker, prometheus, kafka, first, load, gateway.ready())

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_connections.settings import load_settings
-from dragoman_demo.worker_child import EngineKind, WorkerChild, to_toml
+from dragoman_demo.worker_child import DemoWorker, EngineKind, to_toml
 from dragoman_worker.settings import WorkerSettings
 
 _NAMES = st.text("abcdefghij_", min_size=1)
@@ -29,7 +29,7 @@ def test_settings_written_as_toml_are_read_back(settings: dict[str, object]) -> 
 
 @pytest.mark.parametrize("engine", list(EngineKind))
 def test_the_worker_accepts_the_settings_of_the_demo(engine: EngineKind, tmp_path: Path) -> None:
-    worker = WorkerChild(
+    worker = DemoWorker(
         engine, bootstrap="127.0.0.1:1", redis_url="redis://127.0.0.1:2/0", folder=tmp_path
     )
     config = tmp_path / "dragoman.toml"

@@ -57,7 +57,7 @@ def test_tests_are_counted_by_the_services_whose_fixtures_they_use(
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     result = suite.runpytest("-p", "no:asyncio", *side_by_side)
     result.assert_outcomes(passed=1, skipped=1, xfailed=1)
-    result.stdout.fnmatch_lines(["*Kafka 1, Redis 0, vLLM 0; skipped tests: 1"])
+    result.stdout.fnmatch_lines(["*Kafka 1, Redis 0, vLLM 0, llama.cpp 0; skipped tests: 1"])
 
 
 def test_fixtures_select_by_marker(suite: pytest.Pytester) -> None:
