@@ -20,6 +20,7 @@ COPIED: Final = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "LICENSE",
+    "SECURITY.md",
     "benchmarks/reliability/*",
     "demo/model/README.md",
     "deploy/**/*",

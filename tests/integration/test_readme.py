@@ -47,21 +47,28 @@ ELSEWHERE: Final = {
     ".venv/bin/dragoman-worker run --set engine.model=demo/model --set engine.profile=demo": (
         "tests/integration/test_worker_vllm.py"
     ),
-    "dragoman-worker tune": "tests/integration/test_tune_vllm.py",
-    "dragoman translate docs --from en --to de,fr --out translated": (
+    "dragoman translate docs --to de,fr --out translated": (
         "tests/integration/test_translate_documents.py runs it on a folder of the test's own"
     ),
     "dragoman serve": "tests/integration/test_gateway.py",
+    ".venv/bin/dragoman translate notes.md --from en --to de --out translated --engine demo": (
+        "tests/integration/test_demo.py has the model, test_box.py the option"
+    ),
+    "python3 -m venv ~/dragoman && . ~/dragoman/bin/activate && "
+    "pip install '.[box,worker,parquet]'": "needs a GPU",
+    "dragoman translate docs --from en --to de,fr --out translated --model tencent/Hy-MT2-7B": (
+        "needs a GPU; tests/integration/test_box.py has --model"
+    ),
+    "dragoman up --model tencent/Hy-MT2-7B": "needs a GPU; tests/integration/test_box.py",
+    "dragoman translate docs --to de --out translated --server http://HOST:8000": (
+        "tests/integration/test_box.py has --server"
+    ),
     "dragoman review translated": (
         "tests/integration/test_translate_documents.py runs it on a folder of the test's own"
     ),
-    'make chaos ARGS="--seeds 1-30 --jobs 6000"': "half an hour; tests/chaos has short storms",
-    "make chaos": "half an hour; tests/chaos has short storms",
-    "make soak": "an hour",
-    "make odd": "six minutes",
     "make docs": "tests/unit/docs checks the links",
-    "dragoman translate rows.parquet --column text --to de --out translated --dry-run": (
-        "tests/integration/test_audit.py estimates a table"
+    "dragoman translate rows.parquet --column text --to de --out translated": (
+        "tests/unit/producer/runs/test_parquet.py; tests/integration/test_audit.py estimates one"
     ),
     "dragoman translate": "the name of a command that is run with its arguments",
     "dragoman submit FILE.jsonl --wait": "tests/integration/test_bulk_commands.py",
