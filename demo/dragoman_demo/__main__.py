@@ -22,18 +22,19 @@ from typing import Annotated
 import typer
 
 from dragoman_connections.child import STOP_SIGNALS
-from dragoman_connections.consoles import SafeConsole
 from dragoman_connections.terminal import print_to
 from dragoman_connections.usage import UsageError, usage_message
 from dragoman_demo.folder import FolderReport, translate_folder
-from dragoman_demo.requirements import NotInstalled, check_installed
+from dragoman_demo.requirements import EngineKind, NotInstalled, check_installed
 from dragoman_demo.samples import samples
 from dragoman_demo.screen import Screen
-from dragoman_demo.services import Services, running, unless_worker_fails
 from dragoman_demo.translating import translate
-from dragoman_demo.worker_child import EngineKind
 from dragoman_producer import DragomanError
-from dragoman_producer.box.linked_child import ChildFailed, last_lines
+from dragoman_producer.box.engine_choice import choice_of
+from dragoman_producer.box.failures import BoxFailed, BoxUnusable
+from dragoman_producer.box.linked_child import ChildFailed
+from dragoman_producer.box.logs import last_lines
+from dragoman_producer.box.running import Box, running, unless_ended
 from dragoman_producer.manifest.database import FolderBusy, NoFolder, NoSpace
 from dragoman_worker.process.signals import stays_ignored
 
@@ -88,23 +89,26 @@ def _make(out: Path | None) -> None:
             out.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=out).close()
     except OSError as error:
-        Screen(out=SafeConsole(), err=SafeConsole(stderr=True)).error(
+        Screen().error(
             f"--out {out}: {error.strerror}; give a folder that this user can make and write"
         )
         raise typer.Exit(USAGE_ERROR) from None
 
 
-Act = Callable[[Services, Screen], Coroutine[None, None, int]]
+_FAILURES = (BoxFailed, BoxUnusable, ChildFailed, DragomanError, FolderBusy, NoFolder, NoSpace)
+_ENGINES = {EngineKind.VLLM: "demo", EngineKind.ECHO: "echo"}
+"""Names of a box's engines."""
+Act = Callable[[Box, Screen], Coroutine[None, None, int]]
 
 
 def _show_samples(out: Path | None, *, as_json: bool) -> Act:
-    async def act(services: Services, screen: Screen) -> int:
+    async def act(box: Box, screen: Screen) -> int:
         wanted = samples()
         with screen.progress(len(wanted)) as bar:
             report = await translate(
                 wanted,
-                bootstrap=services.bootstrap,
-                redis_url=services.redis_url,
+                bootstrap=box.bootstrap,
+                redis_url=box.redis_url,
                 on_done=lambda _: bar.advance(bar.task_ids[0]),
             )
         if as_json:
@@ -112,7 +116,7 @@ def _show_samples(out: Path | None, *, as_json: bool) -> Act:
         else:
             screen.translations(report.done)
         screen.summary(report)
-        translated = await _show_folder(services, screen, out, as_json=as_json)
+        translated = await _show_folder(box, screen, out, as_json=as_json)
         if not report.failures and translated.complete:
             return 0
         return PARTIAL if report.completed else FAILURE
@@ -121,7 +125,7 @@ def _show_samples(out: Path | None, *, as_json: bool) -> Act:
 
 
 async def _show_folder(
-    services: Services, screen: Screen, out: Path | None, *, as_json: bool
+    box: Box, screen: Screen, out: Path | None, *, as_json: bool
 ) -> FolderReport:
     """Translate a folder of documents, into a temporary one where none is given."""
     with tempfile.TemporaryDirectory(prefix="dragoman-") as temporary:
@@ -129,8 +133,8 @@ async def _show_folder(
             task = bar.task_ids[0]
             report = await translate_folder(
                 out or Path(temporary),
-                bootstrap=services.bootstrap,
-                redis_url=services.redis_url,
+                bootstrap=box.bootstrap,
+                redis_url=box.redis_url,
                 on_progress=lambda done, total: bar.update(task, completed=done, total=total),
             )
         if as_json:
@@ -141,7 +145,7 @@ async def _show_folder(
 
 
 def _run(engine: EngineKind, act: Act) -> int:
-    screen = Screen(out=SafeConsole(), err=SafeConsole(stderr=True))
+    screen = Screen()
     try:
         check_installed(engine)
     except NotInstalled as error:
@@ -157,7 +161,7 @@ def _run(engine: EngineKind, act: Act) -> int:
         status = asyncio.run(_until_signal(engine, folder, screen, act))
     except (KeyboardInterrupt, asyncio.CancelledError):
         status = INTERRUPTED
-    except (ChildFailed, DragomanError, FolderBusy, NoFolder, NoSpace) as error:
+    except _FAILURES as error:
         screen.error(str(error))
     finally:
         _clean_up(folder, screen, failed=status in {FAILURE, PARTIAL})
@@ -168,8 +172,9 @@ async def _until_signal(engine: EngineKind, folder: Path, screen: Screen, act: A
     """Act on the running services until done; Ctrl-C, SIGTERM and a closed terminal stop them."""
 
     async def act_on_services() -> int:
-        async with running(engine, folder, screen) as services:
-            return await unless_worker_fails(services, act(services, screen))
+        choice = choice_of(model=None, server=None, engine=_ENGINES[engine])
+        async with running(choice, folder, folder, screen) as (box, end):
+            return await unless_ended(act(box, screen), end)
 
     task = asyncio.create_task(act_on_services(), name="demo")
 

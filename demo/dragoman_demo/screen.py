@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
@@ -24,37 +23,17 @@ from rich.text import Text
 from dragoman_connections.terminal import json_line
 from dragoman_demo.folder import FolderReport
 from dragoman_demo.translating import DemoReport, SampleOutcome
+from dragoman_producer.box.screen import BoxScreen
 
 # Longer lines are hard to read.
 _WIDEST: Final = 96
 
 
-class Screen:
+class Screen(BoxScreen):
     """Progress and errors on stderr, translations on stdout; plain lines without a terminal."""
 
-    def __init__(self, out: Console, err: Console) -> None:
-        self._out = out
-        self._err = err
-
-    @contextmanager
-    def step(self, doing: str) -> Iterator[None]:
-        """Show a step with the seconds so far; once it is done, print how long it took."""
-        started = time.monotonic()
-        if not self._err.is_terminal:
-            self._err.print(f"{doing} ...", markup=False, highlight=False)
-        with Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            TimeElapsedColumn(),
-            console=self._err,
-            transient=True,
-            disable=not self._err.is_terminal,
-        ) as progress:
-            progress.add_task(doing, total=None)
-            yield
-        self._err.print(
-            Text.assemble(("✓ ", "green"), doing, (f"  {time.monotonic() - started:.1f} s", "dim"))
-        )
+    def __init__(self, out: Console | None = None, err: Console | None = None) -> None:
+        super().__init__("dragoman-demo", out, err)
 
     @contextmanager
     def progress(self, total: int) -> Iterator[Progress]:
@@ -69,18 +48,6 @@ class Screen:
         ) as progress:
             progress.add_task("Translating", total=total)
             yield progress
-
-    def line(self, text: str = "") -> None:
-        """Print a line on stderr, unwrapped and without markup."""
-        self._err.print(text, markup=False, highlight=False, soft_wrap=True)
-
-    def data(self, text: str) -> None:
-        """Print a line on stdout, unwrapped, so that it can be copied and parsed."""
-        self._out.print(text, markup=False, highlight=False, soft_wrap=True)
-
-    def error(self, text: str) -> None:
-        """Print an error in one line on stderr; `text` says what to do."""
-        self._err.print(Text.assemble(("dragoman-demo: ", "bold red"), text), soft_wrap=True)
 
     # --- results --------------------------------------------------------------------------------
 

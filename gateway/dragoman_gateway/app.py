@@ -56,6 +56,7 @@ class Gateway:
         self._keys = KeyRing(serve.keys_file, settings.kafka.topic_names)
         self._tls = _tls(serve)
         self._tls_seen = signature((serve.tls_cert, serve.tls_key))
+        self._listens = False
         self._link = RedisLink(settings.redis, connect_timeout_s=settings.connect_timeout_s)
         self._names = Keys(settings.redis.key_prefix)
         self._metrics = GatewayMetrics(settings.kafka.topic_names)
@@ -99,7 +100,7 @@ class Gateway:
 
     async def _serve_admin(self, stack: AsyncExitStack) -> None:
         serve = self._settings.serve
-        pages = admin_pages(self._metrics, lambda: not self._front.draining)
+        pages = admin_pages(self._metrics, lambda: self._listens and not self._front.draining)
         runner = web.AppRunner(pages, access_log=None, shutdown_timeout=0.2)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
@@ -114,6 +115,7 @@ class Gateway:
                 server, serve.host, serve.port, ssl=self._tls, backlog=_BACKLOG
             )
         port = listening.sockets[0].getsockname()[1]
+        self._listens = True
         ready(f"{'https' if self._tls else 'http'}://{_shown(serve.host)}:{port}")
         async with asyncio.TaskGroup() as group:
             beside = [
@@ -244,7 +246,7 @@ def _reported(setting: str, host: str, port: int) -> Iterator[None]:
     except OSError as error:
         why = error.strerror or str(error)
         if error.errno == errno.EADDRINUSE:
-            why = "another program listens there"
+            why = "another program listens there; set another port"
         raise SettingsError(f"{setting}: cannot listen on {host}:{port}: {why}") from None
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import deepl
 import psutil
 import pytest
 import redis
@@ -63,15 +66,15 @@ def refused(*arguments: str) -> str:
 
 def test_a_box_translates_and_leaves_only_its_data(box: BoxProcess, folder: Path) -> None:
     assert dragoman(box, "submit", "--to", "de", "--wait", "Hello.") == (0, "[de] Hello.\n", "")
-    socket = Path(box.reached()["redis_url"].removeprefix("unix://"))
-    assert socket.stat().st_mode & 0o777 == 0o600
-    assert socket.parent.stat().st_mode & 0o777 == 0o700
+    of_redis = Path(box.reached()["redis_url"].removeprefix("unix://"))
+    assert of_redis.stat().st_mode & 0o777 == 0o600
+    assert of_redis.parent.stat().st_mode & 0o777 == 0o700
     private = [(folder / "data"), *(folder / "data").iterdir()]
     assert [path.name for path in private if path.stat().st_mode & 0o077] == []
     status, made, errors = dragoman(box, "topics", "create")
     assert (status, errors, made.count("exists")) == (0, "", 2)
     parts = box.parts()
-    assert len(parts) >= 5
+    assert len(parts) >= 7
     box.interrupt()
     assert box.wait(timeout_s=40) == 0, box.errors
     assert psutil.wait_procs(parts, timeout=20)[1] == []
@@ -137,6 +140,42 @@ def test_a_part_that_dies_is_started_again_and_nothing_is_lost(box: BoxProcess, 
     with box.redis() as client:
         wait_until(lambda: _answers(client), timeout_s=30, what="Redis")
         assert {ended(client, each, timeout_s=60)["status"] for each in ids} == {"completed"}
+
+
+def test_deepls_client_translates_through_a_box_also_after_its_gateway_died(
+    box: BoxProcess,
+) -> None:
+    url, key = box.reached()["gateway_url"], box.reached()["gateway_key"]
+    client = deepl.DeepLClient(key, server_url=url)
+    found = client.translate_text("Hello.", source_lang="EN", target_lang="DE")
+    assert str(found) == "[de] Hello."
+    with pytest.raises(deepl.AuthorizationException):
+        deepl.DeepLClient("another", server_url=url).translate_text("Hi.", target_lang="DE")
+    box.kill_part("gateway")
+    found = client.translate_text("Hello again.", source_lang="EN", target_lang="DE")
+    assert str(found) == "[de] Hello again."
+    assert "the gateway is started again" in box.errors
+
+
+def test_where_the_gateways_port_is_taken_another_one_is_used_and_a_given_one_is_refused(
+    folder: Path,
+) -> None:
+    with socket.socket() as taken, socket.socket() as usual:
+        with suppress(OSError):  # another box has it
+            usual.bind(("127.0.0.1", 8787))
+        usual.listen()
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with BoxProcess(folder, *ECHO) as box:
+            url, key = box.reached()["gateway_url"], box.reached()["gateway_key"]
+            assert not url.endswith(":8787")
+            assert "choose it with --set serve.port=PORT" in box.errors
+            client = deepl.DeepLClient(key, server_url=url)
+            assert str(client.translate_text("Hi.", target_lang="DE")) == "[de] Hi."
+        port = taken.getsockname()[1]
+        with BoxProcess(folder, *ECHO, "--set", f"serve.port={port}", data="other") as box:
+            assert box.wait(timeout_s=60) == 2
+            assert f"serve.port: cannot listen on 127.0.0.1:{port}" in box.errors.splitlines()[-1]
 
 
 def test_a_broker_that_dies_ends_the_box(box: BoxProcess) -> None:

@@ -18,6 +18,7 @@ def lines_for_people(reached: Mapping[str, Any]) -> list[str]:
         f"Redis   {reached['redis_url']}",
         f"Worker  {reached['worker_url']}",
         *([f"Profile {reached['profile']}"] if reached["profile"] else []),
+        *_gateway(reached),
         "",
         "In another terminal:",
         "",
@@ -26,6 +27,15 @@ def lines_for_people(reached: Mapping[str, Any]) -> list[str]:
         f'  {dragoman} submit --from en --to de --wait "Good morning!"',
         f"  {dragoman} translate FILE --to de --out OUT",
         f"  {worker} why --url {reached['worker_url']}",
+    ]
+
+
+def _gateway(reached: Mapping[str, Any]) -> list[str]:
+    if not reached["gateway_url"]:
+        return []
+    return [
+        f"Gateway {reached['gateway_url']} (DeepL's and LibreTranslate's APIs)",
+        f"Key     {reached['gateway_key']}",
     ]
 
 

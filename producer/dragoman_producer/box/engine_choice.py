@@ -1,4 +1,4 @@
-"""The engine of a box: what the options name, and the settings that its worker gets."""
+"""The engine of a box: what the options of a command name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from dragoman_producer.box.linked_child import own_environment
 from dragoman_producer.box.served_model import served_model
 
 EngineName = Literal["echo", "demo"]
-_OWNED: Final = ("kafka", "redis", "http", "engine.kind", "engine.url", "log.format")
+OWNED: Final = (
+    *("kafka", "redis", "http", "engine.kind", "engine.url", "log.format"),
+    *("serve.keys_file", "serve.admin_host", "serve.admin_port"),
+)
 """Settings, and groups of them, that the box itself sets."""
 
 _WEIGHTS: Final = frozenset({".safetensors", ".bin", ".pt", ".pth", ".gguf"})
@@ -34,13 +37,22 @@ class EngineChoice:
     profile: str | None = None
     gpus: str | None = None
     settings: tuple[str, ...] = ()
-    """NAME=VALUE of further settings of the worker."""
+    """NAME=VALUE of further settings, of the worker and of the gateway."""
 
     @property
     def shown(self) -> str:
         """The engine as the user named it."""
         options = {"--model": self.model, "--server": self.server, "--engine": self.engine}
         return next(f"{name} {value}" for name, value in options.items() if value is not None)
+
+    def settings_of(self, *, gateway: bool) -> tuple[str, ...]:
+        """Return the further settings of the gateway, or those of the worker."""
+        return tuple(text for text in self.settings if text.startswith("serve.") == gateway)
+
+    @property
+    def identity(self) -> str | None:
+        """What tells this engine from others; None of a server that was not asked yet."""
+        return self.engine or _model_name(self)
 
     def as_json(self) -> dict[str, Any]:
         """Return the members, for the file that a later command reads."""
@@ -81,7 +93,7 @@ def _check_setting(text: str) -> None:
     name, equals, _ = text.partition("=")
     if not equals or not all(name.split(".")):
         raise BoxUnusable(f"--set {text}: give NAME=VALUE")
-    if name in _OWNED or name.split(".")[0] in _OWNED:
+    if name in OWNED or name.split(".")[0] in OWNED:
         raise BoxUnusable(f"--set {text}: the box sets {name} itself; leave this option out")
 
 
@@ -138,18 +150,21 @@ async def recognized(choice: EngineChoice) -> EngineChoice:
         choice = replace(choice, settings=(*choice.settings, f"engine.model={json.dumps(found)}"))
     if choice.profile is not None or _sets(choice, "engine.profile", "engine.profile_file"):
         return choice
-    return replace(choice, profile=await _profile_for(_model_name(choice)))
+    return replace(choice, profile=await _profile_for(_model_name(choice) or ""))
 
 
 def _sets(choice: EngineChoice, *names: str) -> bool:
     return any(text.partition("=")[0] in names for text in choice.settings)
 
 
-def _model_name(choice: EngineChoice) -> str:
+def _model_name(choice: EngineChoice) -> str | None:
+    """Return the path or the name of the model; None of a server that was not asked."""
     if choice.model is not None:
         return choice.model
-    text = next(text for text in choice.settings if text.startswith("engine.model="))
-    value = text.partition("=")[2]
+    given = (text.partition("=") for text in choice.settings)
+    value = next((value for name, _, value in given if name == "engine.model"), None)
+    if value is None:
+        return None
     try:
         return str(json.loads(value))
     except ValueError:
@@ -170,45 +185,3 @@ async def _profile_for(model: str) -> str:
         lines = err.decode(errors="replace").strip().splitlines() or ["the worker did not answer"]
         raise BoxUnusable(lines[-1].removeprefix("dragoman-worker: "))
     return out.decode().strip()
-
-
-def worker_settings(choice: EngineChoice) -> dict[str, Any]:
-    """Return the groups of a worker's settings that depend on the engine."""
-    engine: dict[str, Any] = {"kind": "vllm"}
-    settings: dict[str, Any] = {"engine": engine}
-    if choice.engine == "echo":
-        engine["kind"] = "echo"
-    elif choice.engine == "demo":
-        options = {"max_model_len": 512, "max_num_seqs": 64, "enforce_eager": True}
-        engine |= {"model": str(demo_model()), "profile": "demo", "options": options}
-        # A small model keeps braces best (`check --tokens`), and a first look shows every text.
-        settings["quality"] = {"token_style": "braces", "on_fail": "best_effort"}
-    elif choice.server is not None:
-        engine |= {"kind": "openai", "url": choice.server}
-    else:
-        engine["model"] = choice.model
-    if choice.profile is not None:
-        engine["profile"] = choice.profile
-    if choice.gpus is not None:
-        engine["gpus"] = choice.gpus
-    return settings
-
-
-def worker_environment(choice: EngineChoice) -> dict[str, str]:
-    """Return the worker's environment, without settings that the box or its options give.
-
-    Addresses of a real deployment, and its model, must not reach a box.
-    """
-    given = [*_OWNED, *(f"engine.{name}" for name in worker_settings(choice)["engine"])]
-    taken = tuple(f"DRAGOMAN_{name.replace('.', '__')}".upper() for name in given)
-    environment = {
-        name: value
-        for name, value in own_environment().items()
-        if name not in taken and not name.startswith(tuple(f"{each}__" for each in taken))
-    }
-    if choice.engine == "demo":
-        # GiB: on two cores with a small model, 1 holds the KV cache of all items in flight.
-        environment.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
-    if choice.model is not None and os.path.isabs(choice.model):  # noqa: PTH117 - a text
-        environment["HF_HUB_OFFLINE"] = "1"
-    return environment

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dragoman_connections.settings import DragomanSettings, KafkaSettings, RedisSettings
 from dragoman_producer.box.data_folder import DataFolder
@@ -17,15 +17,22 @@ from dragoman_producer.box.running import running
 from dragoman_producer.box.screen import BoxScreen
 from dragoman_producer.box.serving import check_installed, kept, take_or_find
 
-End = asyncio.Future[None] | None
-"""A future of the error that ends an own box; None for a live one."""
+
+class Services(NamedTuple):
+    """How a run reaches a box."""
+
+    settings: DragomanSettings
+    engine: str | None
+    """What tells its engine from others."""
+    end: asyncio.Future[None] | None
+    """A future of the error that ends an own box; None for a live one."""
 
 
 @asynccontextmanager
 async def services(
     choice: EngineChoice, data: Path | None, given: DragomanSettings, screen: BoxScreen
-) -> AsyncIterator[tuple[DragomanSettings, End]]:
-    """Provide the settings that reach a box, whose own lasts as long as the context.
+) -> AsyncIterator[Services]:
+    """Provide a live box of the same engine, or one that lasts as long as the context.
 
     Raises BoxUnusable, BoxFailed and ChildFailed.
     """
@@ -33,18 +40,17 @@ async def services(
     try:
         if (live := await take_or_find(choice, folder, screen, shared=True)) is not None:
             _check_address(given, live["bootstrap_servers"])
-            yield _reaching(given, live["bootstrap_servers"], live["redis_url"]), None
+            reached = _reaching(given, live["bootstrap_servers"], live["redis_url"])
+            yield Services(reached, live["engine"], None)
             return
         _check_address(given, None)
         check_installed()
         async with (
             kept(folder) as runtime,
-            running(choice, folder.path, runtime, screen) as (
-                box,
-                end,
-            ),
+            running(choice, folder.path, runtime, screen) as (box, end),
         ):
-            yield _reaching(given, box.bootstrap, box.redis_url), end
+            reached = _reaching(given, box.bootstrap, box.redis_url)
+            yield Services(reached, box.choice.identity, end)
     finally:
         folder.close()
 

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import BinaryIO, Final, Self
 
 from dragoman_connections.child import ChildProcess
+from dragoman_producer.box.logs import last_lines
 
 _KILLING_S: Final = 30.0
 """Seconds for the parent link to kill what ignores SIGTERM. Killed earlier, on a machine that
@@ -95,11 +96,3 @@ class LinkedChild:
 def own_environment() -> dict[str, str]:
     """Return an environment in which a child imports what this process does."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-
-
-def last_lines(log: Path, count: int, since: int = 0) -> str:
-    """Return the last `count` lines of a log, taken from its last 64 KiB and after `since`."""
-    with log.open("rb") as file:
-        file.seek(max(since, log.stat().st_size - 65_536))
-        text = file.read().decode(errors="replace")
-    return "\n".join(text.splitlines()[-count:])

@@ -1,10 +1,10 @@
-"""A running box: broker, Redis and worker; what it restarts, and what ends it."""
+"""A running box: broker, Redis, worker and gateway; what it restarts, and what ends it."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -14,13 +14,16 @@ from redis.exceptions import RedisError
 
 from dragoman_connections.terminal import counted
 from dragoman_producer.box.broker import EmbeddedBroker
-from dragoman_producer.box.clearing import remove_unfinished
+from dragoman_producer.box.clearing import remove_unfinished, settle_engine
 from dragoman_producer.box.embedded_redis import EmbeddedRedis
 from dragoman_producer.box.engine_choice import EngineChoice, recognized
 from dragoman_producer.box.failures import BoxFailed
+from dragoman_producer.box.gateway_part import USUAL_PORT, gateway_part
+from dragoman_producer.box.logs import bound_logs
+from dragoman_producer.box.part_child import USAGE_ERROR, Part, PartChild, PartFailed
 from dragoman_producer.box.room import shortages
 from dragoman_producer.box.screen import BoxScreen
-from dragoman_producer.box.worker_child import USAGE_ERROR, WorkerChild, WorkerFailed, free_port
+from dragoman_producer.box.worker_part import worker_part
 from dragoman_producer.operations.topics import DEFAULT_PARTITIONS
 from dragoman_schemas import names
 from dragoman_schemas.box import announce
@@ -47,25 +50,20 @@ class Box:
         self._data = data
         self._runtime = runtime
         self._screen = screen
-        self._port = free_port()
         self._redis = EmbeddedRedis(data, runtime)
         self._client = redis.asyncio.Redis.from_url(self._redis.url)
-        self.worker = self._new_worker()
+        self.worker = worker_part(choice, bootstrap=bootstrap, redis_url=self._redis.url)
+        self.gateway_url: str | None = None
 
     @property
     def redis_url(self) -> str:
         """URL of Redis."""
         return self._redis.url
 
-    def _new_worker(self) -> WorkerChild:
-        return WorkerChild(
-            self.choice,
-            bootstrap=self.bootstrap,
-            redis_url=self._redis.url,
-            data=self._data,
-            runtime=self._runtime,
-            port=self._port,
-        )
+    @property
+    def worker_log(self) -> Path:
+        """The file that the worker writes its log to."""
+        return self._data / f"{self.worker.name}.log"
 
     # --- Redis ----------------------------------------------------------------------------------
 
@@ -73,16 +71,23 @@ class Box:
         """Run Redis, and restart it when it dies. Raises ChildFailed."""
         while True:
             async with self._redis as server:
-                if not ready.is_set() and (removed := await remove_unfinished(self._client)):
-                    self._screen.line(
-                        f"{counted(removed, 'job')} of an earlier box did not finish; rerun the "
-                        "command that submitted them"
-                    )
+                if not ready.is_set():
+                    await self._clear()
                 await self._announce()
                 ready.set()
                 await server.wait()
             self._screen.line("Redis died and is started again; what it had answered is kept")
             self._redis = EmbeddedRedis(self._data, self._runtime)
+
+    async def _clear(self) -> None:
+        if removed := await remove_unfinished(self._client):
+            self._screen.line(
+                f"{counted(removed, 'job')} of an earlier box did not finish; rerun the command "
+                "that submitted them"
+            )
+        engine = self.choice.identity or ""
+        if removed := await settle_engine(self._client, self._data, engine):
+            self._screen.line(f"Removed from Redis: {counted(removed, 'result')} of a test engine")
 
     async def announce_forever(self) -> None:
         """Keep the hash that tells publishers to hold back."""
@@ -103,36 +108,64 @@ class Box:
             await self._client.delete(names.Keys().box)
         await self._client.aclose()
 
-    # --- the worker -----------------------------------------------------------------------------
+    # --- worker and gateway ---------------------------------------------------------------------
 
     async def keep_worker(self, ready: asyncio.Event) -> None:
         """Run the worker, and restart it when it dies. Raises BoxFailed."""
+
+        async def began(_: PartChild) -> None:
+            ready.set()
+
+        await self._keep(self.worker, began)
+
+    async def keep_gateway(self, ready: asyncio.Event) -> None:
+        """Run the gateway, and restart it when it dies. Raises BoxFailed."""
+
+        async def began(child: PartChild) -> None:
+            self.gateway_url = (await child.event("ready")).get("url")
+            ready.set()
+
+        part = gateway_part(
+            self.choice, self._data, bootstrap=self.bootstrap, redis_url=self._redis.url
+        )
+        if part.settings["serve"].get("port", USUAL_PORT) != USUAL_PORT:
+            self._screen.line(
+                f"Port {USUAL_PORT} is taken by another program, so the gateway listens on another "
+                "one; choose it with --set serve.port=PORT"
+            )
+        await self._keep(part, began)
+
+    async def _keep(self, part: Part, ready: Callable[[PartChild], Awaitable[None]]) -> None:
         now = asyncio.get_running_loop().time
-        failures = 0
+        failures, was_ready = 0, False
         while True:
             began = now()
             try:
-                async with self.worker:
-                    ready.set()
-                    error = await self.worker.failure()
-            except WorkerFailed as failed:
+                async with PartChild(part, data=self._data, runtime=self._runtime) as child:
+                    await ready(child)
+                    was_ready = True
+                    error = await child.failure()
+            except PartFailed as failed:
                 error = failed
             failures = 0 if now() - began >= _STABLE_S else failures + 1
             if error.dropped:
                 raise BoxFailed(f"{error}; rerun the command, which resumes")
-            if not ready.is_set() or failures > _MOST_FAILURES:
+            if not was_ready or failures > _MOST_FAILURES:
                 raise BoxFailed(str(error), USAGE_ERROR if error.status == USAGE_ERROR else 1)
-            self._screen.line(f"the worker is started again: {error}")
+            self._screen.line(f"the {part.name} is started again: {error}")
             await asyncio.sleep(min(failures, 5))
-            self.worker = self._new_worker()
 
     # --- disk and memory ------------------------------------------------------------------------
 
     async def watch_room(self) -> None:
-        """Say once when the disk is full, or the memory for results is nearly used up."""
+        """Say once when the disk is full, or the memory for results is nearly used up.
+
+        The logs are kept short.
+        """
         said: set[str] = set()
         while True:
             await asyncio.sleep(_LOOK_S)
+            await asyncio.to_thread(bound_logs, self._data)
             found = await shortages(self._client, self._data)
             for shortage in found - said:
                 self._screen.error(shortage)
@@ -141,12 +174,12 @@ class Box:
 
 @asynccontextmanager
 async def running(
-    choice: EngineChoice, data: Path, runtime: Path, screen: BoxScreen
+    choice: EngineChoice, data: Path, runtime: Path, screen: BoxScreen, *, gateway: bool = False
 ) -> AsyncIterator[tuple[Box, asyncio.Future[None]]]:
     """Run a box while the context is open; yield it, and a future of the error that ends it.
 
-    These errors are also raised where a service does not start: ChildFailed, BoxFailed and
-    BoxUnusable.
+    With `gateway` it has one too, whose key is in the data folder. These errors are also raised
+    where a service does not start: ChildFailed, BoxFailed and BoxUnusable.
     """
     stack = AsyncExitStack()
     try:
@@ -165,10 +198,30 @@ async def running(
         async with screen.step(_starting(choice)):
             watch.add("worker", box.keep_worker(ready))
             await watch.until(ready)
+        if gateway:
+            async with screen.step("Starting the gateway"):
+                serving = asyncio.Event()
+                watch.add("gateway", box.keep_gateway(serving))
+                await watch.until(serving)
         yield box, watch.failed
     finally:
-        async with screen.step("Stopping worker, Redis and broker"):
+        parts = "gateway, worker" if gateway else "worker"
+        async with screen.step(f"Stopping {parts}, Redis and broker"):
             await stack.aclose()
+
+
+async def unless_ended(work: Coroutine[Any, Any, int], end: asyncio.Future[None] | None) -> int:
+    """Return the status of the work; raise what ends the box before."""
+    working = asyncio.create_task(work, name="work-in-box")
+    either: list[asyncio.Future[Any]] = [working, *([end] if end is not None else [])]
+    try:
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if end is not None and end.done() and not working.done():
+            end.result()
+        return await working
+    finally:
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
 
 
 def _starting(choice: EngineChoice) -> str:

@@ -16,6 +16,7 @@ from dragoman_producer.box.data_folder import DataFolder
 from dragoman_producer.box.embedded_redis import executable
 from dragoman_producer.box.engine_choice import EngineChoice
 from dragoman_producer.box.failures import BoxUnusable
+from dragoman_producer.box.gateway_part import is_installed, own_key
 from dragoman_producer.box.linked_child import ChildFailed
 from dragoman_producer.box.running import Box, running
 from dragoman_producer.box.screen import BoxScreen
@@ -24,7 +25,7 @@ _LOOK_S: Final = 0.2
 _PARTS: Final = ("confluent_kafka", "structlog", "aiohttp", "prometheus_client")
 
 Reached = Mapping[str, Any]
-"""How to reach a box: `bootstrap_servers`, `redis_url`, `worker_url`, `profile`, `pid`, `data`."""
+"""How to reach a box: the members that `reach` gives it."""
 
 
 def check_installed() -> None:
@@ -53,10 +54,14 @@ async def serve(
     if (live := await take_or_find(choice, folder, screen)) is not None:
         show(live, False)
         return
+    gateway = is_installed()
+    if choice.settings_of(gateway=True) and not gateway:
+        raise BoxUnusable(f"--set serve...: no gateway is installed; {how_to_install('serve')}")
+    key = own_key(folder.path) if gateway else None
     async with (
         kept(folder) as runtime,
-        running(choice, folder.path, runtime, screen) as (box, end),
-        told(folder, box) as reached,
+        running(choice, folder.path, runtime, screen, gateway=gateway) as (box, end),
+        told(folder, box, key) as reached,
     ):
         show(reached, True)
         await end
@@ -109,10 +114,10 @@ def in_use(folder: DataFolder, state: Mapping[str, Any]) -> str:
 
 
 @asynccontextmanager
-async def told(folder: DataFolder, box: Box) -> AsyncIterator[Reached]:
+async def told(folder: DataFolder, box: Box, key: str | None) -> AsyncIterator[Reached]:
     """Write how to reach a box into its folder while the context is open."""
     state = folder.state()
-    reached = reach(box, folder.path)
+    reached = reach(box, folder.path, key)
     folder.write_state({**state, "reached": reached})
     try:
         yield reached
@@ -121,16 +126,19 @@ async def told(folder: DataFolder, box: Box) -> AsyncIterator[Reached]:
             folder.write_state(state)
 
 
-def reach(box: Box, data: Path) -> Reached:
-    """Return how to reach a running box."""
+def reach(box: Box, data: Path, key: str | None) -> Reached:
+    """Return how to reach a running box. `key` is that of its gateway; None without one."""
     return {
         "bootstrap_servers": box.bootstrap,
         "redis_url": box.redis_url,
         "worker_url": box.worker.url,
+        "gateway_url": box.gateway_url,
+        "gateway_key": key,
         "profile": box.choice.profile,
+        "engine": box.choice.identity,
         "pid": os.getpid(),
         "data": str(data),
-        "worker_log": str(box.worker.log),
+        "worker_log": str(box.worker_log),
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -73,19 +72,23 @@ async def in_box(
     choice: EngineChoice,
     data: str | None,
     given: DragomanSettings,
-    work: Callable[[DragomanSettings], Coroutine[Any, Any, int]],
+    work: Callable[[DragomanSettings, str | None], Coroutine[Any, Any, int]],
 ) -> int:
-    """Do a command's work with a box; return its exit status, or that of what ended the box."""
+    """Do a command's work with a box; return its exit status, or that of what ended the box.
+
+    The work gets the settings that reach it, and the name of its engine.
+    """
     from dragoman_producer.box.failures import BoxFailed, BoxUnusable
     from dragoman_producer.box.for_a_run import services
     from dragoman_producer.box.linked_child import ChildFailed
+    from dragoman_producer.box.running import unless_ended
     from dragoman_producer.box.screen import BoxScreen
 
     screen = BoxScreen(command)
     where = None if data is None else Path(data)
     try:
-        async with services(choice, where, given, screen) as (settings, end):
-            return await _unless_ended(work(settings), end)
+        async with services(choice, where, given, screen) as found:
+            return await unless_ended(work(found.settings, found.engine), found.end)
     except BoxUnusable as error:
         screen.error(str(error))
         return USAGE_ERROR
@@ -95,17 +98,3 @@ async def in_box(
     except ChildFailed as error:
         screen.error(str(error))
         return FAILURE
-
-
-async def _unless_ended(work: Coroutine[Any, Any, int], end: asyncio.Future[None] | None) -> int:
-    """Return the status of the work; raise what ends the box before."""
-    working = asyncio.create_task(work, name="work-in-box")
-    either: list[asyncio.Future[Any]] = [working, *([end] if end is not None else [])]
-    try:
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        if end is not None and end.done() and not working.done():
-            end.result()
-        return await working
-    finally:
-        working.cancel()
-        await asyncio.gather(working, return_exceptions=True)

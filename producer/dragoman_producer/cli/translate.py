@@ -1,34 +1,16 @@
-"""The `dragoman translate` command: documents into a mirrored folder."""
+"""The `dragoman translate` command: its options, and how they are understood."""
 
 from __future__ import annotations
 
-import asyncio
-import signal
-from collections.abc import Coroutine
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from dragoman_producer.cli import in_box, options, translate_stdin
 from dragoman_producer.cli.options import ConnectionOptions
-from dragoman_producer.cli.terminal import (
-    FAILURE,
-    USAGE_ERROR,
-    plain,
-    print_json,
-    print_note,
-    reported_interrupt,
-    run,
-)
+from dragoman_producer.cli.translate_run import NAME, DocumentsRun, usage_error
 
-if TYPE_CHECKING:
-    from dragoman_connections.settings import DragomanSettings
-    from dragoman_producer.runs.request import RunRequest
-
-_NAME = "dragoman translate"
 _FORMATS = "Formats"
 _TRANSLATION = "Translation"
 
@@ -295,135 +277,14 @@ def translate(
         "price": price,
     }
     if (why := translate_stdin.refusal(paths, out, given, as_json=as_json)) is not None:
-        raise _usage_error(why)
-    connection = ConnectionOptions(config, kafka, redis)
+        raise usage_error(why)
     local = (model, server, engine)
-    if any(local) and not dry_run:
-        connection = _InBox(config, kafka, redis, choice=in_box.chosen(_NAME, local, profile),
-                            data=data)  # fmt: skip
-    elif data is not None and not dry_run:
-        raise _usage_error("--data is for --model, --server or --engine; give one of them")
+    choice = in_box.chosen(NAME, local, profile) if any(local) else None
+    if data is not None and choice is None:
+        raise usage_error("--data is for --model, --server or --engine; give one of them")
+    connection = ConnectionOptions(config, kafka, redis)
+    documents = DocumentsRun(given, connection, choice, data)
     if out is None:
-        _translate_stdin(given, connection)
+        documents.of_stdin()
     else:
-        request = _request([Path(path) for path in paths], Path(out), given)
-        run(_translated(request, connection, as_json=as_json))
-
-
-def _translate_stdin(given: dict[str, Any], connection: ConnectionOptions) -> None:
-    with translate_stdin.folders() as (path, out):
-        request = _request([path], out, given)
-        try:
-            with reported_interrupt():
-                translate_stdin.store(path, translate_stdin.stdin(), request.reading.format or "")
-        except OSError as error:
-            print_note(f"dragoman translate: standard input: {error.strerror}")
-            raise typer.Exit(FAILURE) from None
-        run(_streamed(request, connection))
-
-
-async def _streamed(request: RunRequest, connection: ConnectionOptions) -> int:
-    status = await _translated(request, connection, streamed=True)
-    return translate_stdin.show(request, status)
-
-
-def _request(paths: list[Path], out: Path, given: dict[str, Any]) -> RunRequest:
-    from dragoman_producer.runs.options import Unusable, request_of  # keeps --help fast
-
-    try:
-        request = request_of(paths, out, given)
-    except Unusable as error:
-        raise _usage_error(str(error)) from None
-    for note in request.translation.notes:
-        print_note(f"dragoman translate: {note}")
-    return request
-
-
-def _usage_error(why: str) -> typer.Exit:
-    print_note(f"dragoman translate: {why}")
-    return typer.Exit(USAGE_ERROR)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _InBox(ConnectionOptions):
-    """Connection to a box on this host, and the engine that it has."""
-
-    choice: Any
-    data: str | None
-
-
-async def _translated(
-    request: RunRequest,
-    connection: ConnectionOptions,
-    *,
-    as_json: bool = False,
-    streamed: bool = False,
-) -> int:
-    settings = connection.settings()
-
-    def work(reached: DragomanSettings) -> Coroutine[Any, Any, int]:
-        return _run_documents(request, reached, as_json=as_json, streamed=streamed, forget=local)
-
-    local = isinstance(connection, _InBox)
-    if isinstance(connection, _InBox):
-        return await in_box.in_box(_NAME, connection.choice, connection.data, settings, work)
-    return await work(settings)
-
-
-async def _run_documents(
-    request: RunRequest,
-    settings: DragomanSettings,
-    *,
-    as_json: bool,
-    streamed: bool,
-    forget: bool,
-) -> int:
-    from dragoman_producer.cli.translate_progress import Display
-    from dragoman_producer.client import TranslationClient  # keeps --help fast
-    from dragoman_producer.manifest.database import FolderBusy, NoFolder, NoSpace
-    from dragoman_producer.runs.extracting import MissingParser
-    from dragoman_producer.runs.request import MissingGlossary, NothingNamed, Stop
-    from dragoman_producer.runs.selecting import NothingThere
-    from dragoman_producer.runs.translating import run_documents
-
-    stop = Stop()
-    display = Display(as_json=as_json, streamed=streamed)
-    loop = asyncio.get_running_loop()
-    with suppress(NotImplementedError):
-        for each in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(each, _stopped(stop, display))
-    status = FAILURE
-    async with TranslationClient(settings=settings) as client:
-        remove = client.forget if forget else None
-        try:
-            with display:
-                async for event in run_documents(client, request, stop=stop, remove=remove):
-                    status = display.show(event, status)
-        except (NothingThere, NothingNamed, MissingParser, MissingGlossary) as error:
-            print_note(f"dragoman translate: {error}")
-            return USAGE_ERROR
-        except NoFolder as error:
-            print_note(
-                f"dragoman translate: --out {plain(request.out)}: {error}; "
-                "give a folder that this user can make and write"
-            )
-            return USAGE_ERROR
-        except (FolderBusy, NoSpace) as error:
-            print_note(f"dragoman translate: {request.out}: {error}")
-            return FAILURE
-    if as_json and display.totals:
-        print_json(display.totals)
-    return status
-
-
-def _stopped(stop: Any, display: Any) -> Any:
-    """Return the handler of Ctrl-C and SIGTERM: the second one ends the process at once."""
-
-    def handle() -> None:
-        for each in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().remove_signal_handler(each)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        display.note("stopping: results that arrive within 5 s are kept; Ctrl-C again ends at once")
-        stop()
-
-    return handle
+        documents.of_paths([Path(path) for path in paths], Path(out), as_json=as_json)

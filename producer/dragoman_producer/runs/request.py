@@ -61,6 +61,8 @@ class Translation:
     """`source`: a failed segment keeps its source; `best_effort`: it gets the best answer;
     `fail`: a document with a failed segment is not written."""
     memory: MemoryUse | None = None
+    engine: str | None = None
+    """The engine on this host, where one was chosen: translations of others do not count."""
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of a job, without its glossary."""
@@ -86,6 +88,8 @@ class Translation:
         """
         fields = self.fields()
         fields.pop("memory", None)
+        if self.engine is not None:
+            fields["engine"] = self.engine
         return _digest(fields)
 
 

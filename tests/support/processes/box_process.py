@@ -16,11 +16,12 @@ import redis
 from support.processes.child_process import ChildProcess, argv_of, command
 from support.processes.waiting import wait_until
 
-Part = Literal["worker", "redis", "broker"]
-_PARTS: dict[Part, str] = {
+BoxPart = Literal["worker", "redis", "broker", "gateway"]
+_PARTS: dict[BoxPart, str] = {
     "worker": "-m dragoman_worker run",
     "redis": "redis-server",
     "broker": "-m dragoman_producer.box.broker",
+    "gateway": "-m dragoman_gateway",
 }
 
 
@@ -72,7 +73,7 @@ class BoxProcess(ChildProcess):
         """Return every process that it has started, and that runs."""
         return psutil.Process(self.pid).children(recursive=True) if self.running else []
 
-    def part(self, name: Part) -> psutil.Process | None:
+    def part(self, name: BoxPart) -> psutil.Process | None:
         """Return the process of a part, not the link before it; None while it is down."""
         for process in self.parts():
             argv = " ".join(argv_of(process))
@@ -80,7 +81,7 @@ class BoxProcess(ChildProcess):
                 return process
         return None
 
-    def kill_part(self, name: Part) -> None:
+    def kill_part(self, name: BoxPart) -> None:
         """Kill a part, and wait until it is gone."""
         victim = wait_until(lambda: self.part(name), timeout_s=30, what=name)
         assert victim is not None

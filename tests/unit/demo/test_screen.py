@@ -32,11 +32,11 @@ _DONE = [
 
 
 class _Screened:
-    def __init__(self, width: int, *, terminal: bool = False) -> None:
+    def __init__(self, width: int) -> None:
         self.out, self.err = io.StringIO(), io.StringIO()
         self.screen = Screen(
             out=Console(file=self.out, width=width, color_system=None),
-            err=Console(file=self.err, width=width, color_system=None, force_terminal=terminal),
+            err=Console(file=self.err, width=width, color_system=None),
         )
 
 
@@ -68,19 +68,3 @@ def test_failures_are_counted_by_reason_on_stderr() -> None:
     assert screened.out.getvalue() == ""
     assert "1 of 2 jobs translated in 0.5 s (4.0 jobs/s)" in screened.err.getvalue()
     assert "1 failed: too_long" in screened.err.getvalue()
-
-
-@pytest.mark.parametrize("terminal", [True, False])
-def test_a_step_shows_its_name_and_its_seconds(terminal: bool) -> None:
-    screened = _Screened(80, terminal=terminal)
-    with screened.screen.step("Loading the engine"):
-        pass
-    assert screened.out.getvalue() == ""
-    assert "✓ Loading the engine  0.0 s" in screened.err.getvalue()
-
-
-def test_a_failed_step_is_not_shown_as_done() -> None:
-    screened = _Screened(80)
-    with pytest.raises(LookupError), screened.screen.step("Loading the engine"):
-        raise LookupError
-    assert "✓" not in screened.err.getvalue()

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from dragoman_connections.settings import load_settings
-from dragoman_producer.box.engine_choice import choice_of, worker_environment
+from dragoman_producer.box.engine_choice import choice_of
 from dragoman_producer.box.failures import BoxUnusable
-from dragoman_producer.box.worker_child import WorkerChild, to_toml
+from dragoman_producer.box.part_child import to_toml
+from dragoman_producer.box.worker_part import worker_environment, worker_part
 from dragoman_worker.settings import WorkerSettings
 
 
@@ -33,14 +34,7 @@ def test_the_worker_accepts_the_settings_of_every_engine(
         profile="qwen3",
         gpus="0,1",
     )
-    worker = WorkerChild(
-        choice,
-        bootstrap="127.0.0.1:1",
-        redis_url="unix:///tmp/r.sock",
-        data=tmp_path,
-        runtime=tmp_path,
-        port=1,
-    )
+    worker = worker_part(choice, bootstrap="127.0.0.1:1", redis_url="unix:///tmp/r.sock")
     config = tmp_path / "worker.toml"
     config.write_text(to_toml(worker.settings), encoding="utf-8")
     settings = load_settings(WorkerSettings, config)
