@@ -7,7 +7,7 @@ import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from aiohttp import web
 
@@ -21,8 +21,8 @@ _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a
 _SCHEMES: Final = ("deepl-auth-key ", "bearer ")
 Shape = Literal["deepl", "libretranslate", "deeplx"]
 NOT_FOUND: Final = (
-    "There is no such path on this server. It translates texts (/v2/translate, /translate); "
-    "documents and glossaries are not served."
+    "There is no such path on this server. It translates texts (/v2/translate, /translate) and "
+    "keeps glossaries (/v2/glossaries, /v3/glossaries); documents are not served."
 )
 
 
@@ -35,6 +35,8 @@ class ApiCall:
     key: Key
     api: Api
     traceparent: str
+    place: Mapping[str, str] = field(default_factory=dict)
+    """What stands in the path for the names in its template, such as `id`."""
     headers: dict[str, str] = field(default_factory=dict)
     """Further headers of the answer."""
     characters: int = 0
@@ -53,7 +55,7 @@ class ApiCall:
 
 
 Handler = Callable[[ApiCall], Awaitable[Any]]
-"""Returns what is answered as JSON."""
+"""Returns what is answered as JSON, or the response itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,48 @@ class Endpoint:
     handler: Handler
     methods: frozenset[str] = frozenset({"GET", "POST"})
     needs_key: bool = True
+    max_body_bytes: int | None = None
+    """Largest body of a caller whose key is in a header, if it may be larger than others."""
+
+
+class Route(NamedTuple):
+    """An endpoint, its template, and what stands in the path for the template's names."""
+
+    template: str
+    endpoint: Endpoint
+    place: Mapping[str, str]
+
+
+class Routes:
+    """Endpoints by path; a part of a path such as `{id}` stands for any text without a slash."""
+
+    def __init__(self, endpoints: Mapping[str, Endpoint]) -> None:
+        self._fixed = {
+            path: Route(path, each, {}) for path, each in endpoints.items() if "{" not in path
+        }
+        self._templates = [(path, each) for path, each in endpoints.items() if "{" in path]
+
+    def find(self, path: str) -> Route | None:
+        """Return the route of a path."""
+        if (fixed := self._fixed.get(path)) is not None:
+            return fixed
+        for template, endpoint in self._templates:
+            if (place := _place(template, path)) is not None:
+                return Route(template, endpoint, place)
+        return None
+
+
+def _place(template: str, path: str) -> dict[str, str] | None:
+    wanted, given = template.split("/"), path.split("/")
+    if len(wanted) != len(given):
+        return None
+    place: dict[str, str] = {}
+    for want, have in zip(wanted, given, strict=True):
+        if want.startswith("{"):
+            place[want[1:-1]] = have
+        elif want != have:
+            return None
+    return place
 
 
 def traceparent_of(request: web.BaseRequest) -> str:
@@ -74,12 +118,19 @@ def traceparent_of(request: web.BaseRequest) -> str:
     return f"00-{secrets.token_hex(16)}-{secrets.token_hex(8)}-00"
 
 
-def secret_of(request: web.BaseRequest, parameters: Parameters, *, in_query: bool) -> str | None:
-    """Return the secret of a request: a header, `api_key` of a body, `auth_key` where allowed."""
+def secret_in_header(request: web.BaseRequest) -> str | None:
+    """Return the secret that the headers hold."""
     header = request.headers.get("Authorization", "")
     for scheme in _SCHEMES:
         if header.lower().startswith(scheme):
             return header[len(scheme) :].strip()
+    return None
+
+
+def secret_of(request: web.BaseRequest, parameters: Parameters, *, in_query: bool) -> str | None:
+    """Return the secret of a request: a header, `api_key` of a body, `auth_key` where allowed."""
+    if (secret := secret_in_header(request)) is not None:
+        return secret
     if "api_key" not in request.query and (secret := parameters.one("api_key")) is not None:
         return secret
     if "auth_key" in parameters and (in_query or "auth_key" not in request.query):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
@@ -15,8 +16,11 @@ from dragoman_gateway.calls import (
     NOT_FOUND,
     ApiCall,
     Endpoint,
+    Route,
+    Routes,
     error_body,
     json_response,
+    secret_in_header,
     secret_of,
     shape_of,
     traceparent_of,
@@ -43,6 +47,7 @@ class _Seen:
         self.path = _SLASHES.sub("/", request.path).rstrip("/") or "/"
         self.traceparent = traceparent_of(request)
         self.parameters: Parameters | None = None
+        self.endpoint = _NO_ENDPOINT
         self.call: ApiCall | None = None
         self.status = _CLIENT_LEFT
 
@@ -58,7 +63,7 @@ class Front:
         metrics: GatewayMetrics,
         log: Log,
     ) -> None:
-        self._endpoints = endpoints
+        self._routes = Routes(endpoints)
         self._keys = keys
         self._settings = settings
         self._metrics = metrics
@@ -66,6 +71,7 @@ class Front:
         self.draining = False
         self._held = 0
         self._empty = asyncio.Event()
+        self._large: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def emptied(self, within_s: float) -> None:
         """Return once no request is held, or when the time is over."""
@@ -95,7 +101,7 @@ class Front:
         if not self._held:
             self._empty.set()
 
-    async def _response(self, request: web.BaseRequest, seen: _Seen) -> web.Response:
+    async def _response(self, request: web.BaseRequest, seen: _Seen) -> web.StreamResponse:
         try:
             response = await self._answer(request, seen)
         except ApiError as error:
@@ -113,25 +119,56 @@ class Front:
         response.headers.update(headers)
         return response
 
-    async def _answer(self, request: web.BaseRequest, seen: _Seen) -> web.Response:
-        endpoint = self._endpoints.get(seen.path)
-        if endpoint is None:
+    async def _answer(self, request: web.BaseRequest, seen: _Seen) -> web.StreamResponse:
+        route = self._routes.find(seen.path)
+        if route is None:
             raise ApiError(404, NOT_FOUND)
+        endpoint, seen.endpoint = route.endpoint, route.template
         allowed = endpoint.methods | ({"HEAD"} if "GET" in endpoint.methods else set())
         if request.method == "OPTIONS":
             return web.Response(status=204, headers={"Allow": ", ".join(sorted(allowed))})
         if request.method not in allowed:
             raise ApiError(405, f"Use {' or '.join(sorted(endpoint.methods))} here.")
-        if endpoint.needs_key:
-            parameters = seen.parameters = await self._parameters(request)
-            key = self._key(request, parameters, endpoint)
-        else:
+        if not endpoint.needs_key:
             parameters, key = Parameters({}), ANYONE
-        seen.call = ApiCall(request, parameters, key, endpoint.api, seen.traceparent)
-        return json_response(await endpoint.handler(seen.call))
-
-    async def _parameters(self, request: web.BaseRequest) -> Parameters:
+            return await self._handled(request, seen, route, parameters, key)
         limit = self._settings.max_body_bytes
+        sender = self._sender_of_much(request, endpoint)
+        if sender is None:
+            return await self._read_and_handled(request, seen, route, limit)
+        async with self._large[sender.id]:  # a key has one of them in memory
+            most = max(limit, endpoint.max_body_bytes or 0)
+            return await self._read_and_handled(request, seen, route, most)
+
+    def _sender_of_much(self, request: web.BaseRequest, endpoint: Endpoint) -> Key | None:
+        """Return the key of a body that may be larger than others; None where it is not."""
+        length = request.content_length
+        usual = length is not None and length <= self._settings.max_body_bytes
+        if endpoint.max_body_bytes is None or usual or not request.body_exists:
+            return None
+        return self._keys.find(secret_in_header(request))
+
+    async def _read_and_handled(
+        self, request: web.BaseRequest, seen: _Seen, route: Route, limit: int
+    ) -> web.StreamResponse:
+        parameters = seen.parameters = await self._parameters(request, limit)
+        key = self._key(request, parameters, route.endpoint)
+        return await self._handled(request, seen, route, parameters, key)
+
+    async def _handled(
+        self,
+        request: web.BaseRequest,
+        seen: _Seen,
+        route: Route,
+        parameters: Parameters,
+        key: Key,
+    ) -> web.StreamResponse:
+        endpoint = route.endpoint
+        seen.call = ApiCall(request, parameters, key, endpoint.api, seen.traceparent, route.place)
+        found = await endpoint.handler(seen.call)
+        return found if isinstance(found, web.StreamResponse) else json_response(found)
+
+    async def _parameters(self, request: web.BaseRequest, limit: int) -> Parameters:
         if request.headers.get("Expect", "").lower() == "100-continue":
             check_length(request, limit)
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -173,7 +210,7 @@ class Front:
 
     def _report(self, seen: _Seen) -> None:
         seconds = time.monotonic() - seen.began
-        endpoint = seen.path if seen.path in self._endpoints else _NO_ENDPOINT
+        endpoint = seen.endpoint
         call = seen.call
         api = call.api if call is not None else shape_of(seen.path, None)
         self._metrics.answered(api, endpoint, seen.status, seconds)

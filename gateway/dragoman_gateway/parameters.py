@@ -20,6 +20,9 @@ _NAME: Final = re.compile(
     rb'content-disposition:[^\r\n]*?[;\s]name="?([^";\r\n]+)"?', re.IGNORECASE
 )
 _BOUNDARY: Final = re.compile(r'boundary="?([^";,\s]{1,200})"?', re.IGNORECASE)
+_IN_A_THREAD: Final = 256 * 1024
+"""Bodies of more bytes than that are read in a thread: they would stop all other requests."""
+_OF_OBJECT: Final = r"\[(\d{1,9})\]\.(.+)"
 _TRUE: Final = frozenset({"1", "true"})
 _FALSE: Final = frozenset({"0", "false"})
 
@@ -50,6 +53,15 @@ class Parameters:
         found = self._values.get(name)
         return (found[-1] or None) if found else None
 
+    def objects(self, name: str) -> list[Parameters]:
+        """Return the objects of a list, in order: fields such as `name[0].field` in a form."""
+        named = re.compile(re.escape(name) + _OF_OBJECT)
+        found: dict[int, dict[str, list[str]]] = {}
+        for each, values in self._values.items():
+            if (match := named.fullmatch(each)) is not None:
+                found.setdefault(int(match[1]), {})[match[2]] = values
+        return [Parameters(found[at]) for at in sorted(found)]
+
     def flag(self, name: str, *, default: bool) -> bool:
         """Return a yes or no. Raises ApiError for another value."""
         value = self.one(name)
@@ -79,7 +91,7 @@ def check_length(request: web.BaseRequest, limit: int) -> None:
 
 def too_large(size: int, limit: int) -> ApiError:
     """Return the answer to a body above the limit."""
-    return ApiError(413, f"The request has {size} bytes; the limit is {limit}. Send fewer texts.")
+    return ApiError(413, f"The request has {size} bytes; the limit is {limit}. Send less at once.")
 
 
 async def read_parameters(request: web.BaseRequest, limit: int) -> Parameters:
@@ -90,7 +102,7 @@ async def read_parameters(request: web.BaseRequest, limit: int) -> Parameters:
     try:
         for name, value in _pairs(request.query_string.encode("ascii"), keep="replace"):
             values.setdefault(name, []).append(value)
-        found, lists = _read(request.headers.get("Content-Type", ""), body)
+        found, lists = await _fields(request.headers.get("Content-Type", ""), body)
     except UnicodeError:
         raise ApiError(400, "The request is not valid UTF-8.") from None
     except RecursionError:
@@ -114,6 +126,12 @@ async def _body(request: web.BaseRequest, limit: int) -> bytes:
     except web.RequestPayloadError:
         raise ApiError(400, "The body does not fit its headers.") from None
     return bytes(body)
+
+
+async def _fields(kind: str, body: bytes) -> tuple[dict[str, list[str]], frozenset[str]]:
+    if len(body) > _IN_A_THREAD:
+        return await asyncio.to_thread(_read, kind, body)
+    return _read(kind, body)
 
 
 def _read(content_type: str, body: bytes) -> tuple[dict[str, list[str]], frozenset[str]]:
@@ -144,9 +162,24 @@ def _of_json(body: bytes) -> tuple[dict[str, list[str]], frozenset[str]]:
     found: dict[str, list[str]] = {}
     for name, value in given.items():
         values = value if isinstance(value, list) else [] if value is None else [value]
-        if values:
+        objects = isinstance(value, list) and any(isinstance(each, dict) for each in values)
+        if objects:
+            found.update(_of_objects(name, values))
+        elif values:
             found[name] = [_string(name, each) for each in values]
-    return found, frozenset(name for name in found if isinstance(given[name], list))
+        if len(found) > _MOST_PARTS:
+            raise ValueError(f"it has more than {_MOST_PARTS} fields")
+    return found, frozenset(name for name in found if isinstance(given.get(name), list))
+
+
+def _of_objects(name: str, values: list[Any]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the fields of a list of objects, named as a form names them."""
+    for at, each in enumerate(values):
+        if not isinstance(each, dict):
+            raise ValueError(f"'{name[:40]}' must be a list of objects")  # noqa: TRY004
+        for inner, value in each.items():
+            if value is not None:
+                yield f"{name}[{at}].{inner}", [_string(inner, value)]
 
 
 def _string(name: str, value: Any) -> str:

@@ -110,7 +110,7 @@ async def test_a_body_above_the_limit_is_413_before_it_is_read() -> None:
     status, said = answer(raw)
     assert status == 413
     assert said["message"] == (
-        f"The request has 1073741824 bytes; the limit is {LIMIT}. Send fewer texts."
+        f"The request has 1073741824 bytes; the limit is {LIMIT}. Send less at once."
     )
 
 
