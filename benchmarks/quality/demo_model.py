@@ -132,7 +132,7 @@ def scores(pairs: Sequence[Pair], rows: Sequence[Row]) -> Row:
 
 def _score(direction: str, found: Sequence[tuple[str, str]]) -> tuple[float, float]:
     answers, references = [text for text, _ in found], [[reference for _, reference in found]]
-    tokenizer = "ja-mecab" if direction.endswith("-ja") else "13a"
+    tokenizer = {"ja": "ja-mecab", "zh": "zh"}.get(direction.split("-")[1], "13a")
     bleu = sacrebleu.corpus_bleu(answers, references, tokenize=tokenizer).score
     return round(bleu, 1), round(sacrebleu.corpus_chrf(answers, references).score, 1)
 
