@@ -19,9 +19,12 @@ from dragoman_connections.tls import signature
 from dragoman_gateway.backlog import TopicBacklog
 from dragoman_gateway.calls import Endpoint
 from dragoman_gateway.connections import Connections
-from dragoman_gateway.deepl import DeepL, GlossaryDigest
+from dragoman_gateway.deepl import DeepL
 from dragoman_gateway.errors import BUSY, ApiError
 from dragoman_gateway.front import Front
+from dragoman_gateway.glossaries.endpoints import GlossaryEndpoints
+from dragoman_gateway.glossaries.library import KeyGlossaries
+from dragoman_gateway.glossaries.records import GlossaryRecords
 from dragoman_gateway.jobs import Asked, ContentJobs
 from dragoman_gateway.keys import KeyRing
 from dragoman_gateway.languages import OfferedLanguages, offered
@@ -62,7 +65,12 @@ class Gateway:
         self._metrics = GatewayMetrics(settings.kafka.topic_names)
         self._usage = KeyUsage(self._link, self._names)
         self._backlog = TopicBacklog(lambda: show_topics(settings), log.warning)
-        self._glossaries = GlossaryStore(settings)
+        self._terms = GlossaryStore(settings)
+        glossaries = KeyGlossaries(
+            GlossaryRecords(self._link, self._names),
+            self._terms,
+            refresh_s=serve.glossary_refresh_s,
+        )
         self._languages = offered((), serve.languages, serve.formality)
         self._detector = LanguageDetector()
         self._jobs = ContentJobs(
@@ -77,9 +85,7 @@ class Gateway:
             languages=self.languages,
             default_source=serve.default_source_lang,
         )
-        endpoints = endpoints_of(
-            serve, translator, self.languages, self._usage, self._glossary_digest
-        )
+        endpoints = endpoints_of(serve, translator, self.languages, self._usage, glossaries)
         self._front = Front(endpoints, self._keys, serve, self._metrics, log)
 
     def languages(self) -> OfferedLanguages:
@@ -93,7 +99,7 @@ class Gateway:
         await asyncio.to_thread(self._detector.load)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._link.close)
-            stack.push_async_callback(self._glossaries.close)
+            stack.push_async_callback(self._terms.close)
             await self._look()
             await self._serve_admin(stack)
             await self._serve(stop, ready)
@@ -199,25 +205,23 @@ class Gateway:
         except (ValueError, AttributeError):
             return None
 
-    async def _glossary_digest(self, name: str) -> str | None:
-        stored = await self._glossaries.read(name)
-        return None if stored is None else stored.meta.digest
-
 
 def endpoints_of(
     serve: ServeSettings,
     translator: TextTranslator,
     languages: Callable[[], OfferedLanguages],
     usage: KeyUsage,
-    glossary_digest: GlossaryDigest,
+    glossaries: KeyGlossaries,
 ) -> dict[str, Endpoint]:
     """Return the endpoints of the APIs that the settings name."""
-    deepl = DeepL(translator, languages, usage, glossary_digest)
+    deepl = DeepL(translator, languages, usage, glossaries.usable)
+    kept = GlossaryEndpoints(glossaries, languages)
     libretranslate = LibreTranslate(
         translator, languages, keys=serve.keys_file is not None, limit=serve.max_body_bytes
     )
     return {
         **(deepl.endpoints() if "deepl" in serve.apis else {}),
+        **(kept.endpoints() if "deepl" in serve.apis else {}),
         **(libretranslate.endpoints() if "libretranslate" in serve.apis else {}),
     }
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dragoman_gateway.calls import ApiCall, Endpoint
 from dragoman_gateway.errors import ApiError
+from dragoman_gateway.glossaries.usable import FindUsable, UsableGlossary
 from dragoman_gateway.languages import OfferedLanguages, base
 from dragoman_gateway.markup import markup_of
 from dragoman_gateway.parameters import Parameters
@@ -22,8 +23,6 @@ _MODELS: Final[Mapping[str, str]] = {
     "prefer_quality_optimized": "quality_optimized",
     "latency_optimized": "latency_optimized",
 }
-GlossaryDigest = Callable[[str], Awaitable[str | None]]
-"""Returns the digest of a stored glossary, None if there is none."""
 
 
 class DeepL:
@@ -34,12 +33,12 @@ class DeepL:
         translator: TextTranslator,
         languages: Callable[[], OfferedLanguages],
         usage: KeyUsage,
-        glossary_digest: GlossaryDigest,
+        usable_glossary: FindUsable,
     ) -> None:
         self._translator = translator
         self._languages = languages
         self._usage = usage
-        self._glossary_digest = glossary_digest
+        self._usable_glossary = usable_glossary
 
     def endpoints(self) -> dict[str, Endpoint]:
         """Return the endpoints by path."""
@@ -47,7 +46,6 @@ class DeepL:
             "/v2/translate": Endpoint("deepl", self.translate),
             "/v2/languages": Endpoint("deepl", self.languages),
             "/v2/usage": Endpoint("deepl", self.usage),
-            "/v2/glossary-language-pairs": Endpoint("deepl", _no_pairs),
         }
 
     async def translate(self, call: ApiCall) -> object:
@@ -57,8 +55,7 @@ class DeepL:
         target, source = _languages_of(parameters, languages)
         formality = _formality(parameters, languages, target)
         instructions = _instructions(parameters)
-        glossary = parameters.one("glossary_id")
-        digest = await self._digest(call, glossary, source)
+        glossary = await self._glossary(call, source, target)
         model = parameters.chosen("model_type", frozenset(_MODELS))
         parameters.flag("show_billed_characters", default=True)
         request = TextRequest(
@@ -70,9 +67,8 @@ class DeepL:
                 "context": parameters.one("context"),
                 "formality": formality,
                 "instructions": instructions or None,
-                "glossary_id": glossary,
             },
-            digest,
+            glossary,
         )
         call.texts, call.characters = len(texts), sum(map(len, texts))
         answers = await self._translator.translate(request, call.caller)
@@ -92,21 +88,16 @@ class DeepL:
         count = await self._usage.of(call.key)
         return {"character_count": count, "character_limit": _NO_LIMIT if limit is None else limit}
 
-    async def _digest(self, call: ApiCall, name: str | None, source: str | None) -> str | None:
-        """Return the digest of a stored glossary that the key may use. Raises ApiError."""
-        if name is None:
+    async def _glossary(
+        self, call: ApiCall, source: str | None, target: str
+    ) -> UsableGlossary | None:
+        """Return the stored glossary that the caller names. Raises ApiError."""
+        glossary_id = call.parameters.one("glossary_id")
+        if glossary_id is None:
             return None
         if source is None:
             raise ApiError(400, "Use of a glossary requires the source_lang parameter.")
-        digest = await self._glossary_digest(name) if name in call.key.glossaries else None
-        if digest is None:
-            raise ApiError(404, "Glossary not found.")
-        return digest
-
-
-async def _no_pairs(_: ApiCall) -> object:
-    """List no pair: Weblate asks before each translation of a project that has a glossary."""
-    return {"supported_languages": []}
+        return await self._usable_glossary(call.key, glossary_id, source, target)
 
 
 def _translation(given: str, answer: TranslatedText) -> dict[str, Any]:

@@ -30,6 +30,8 @@ class ApiError(Exception):
 
 def for_code(code: str, message: str) -> ApiError:
     """Return the answer for a job that ended without all of its texts."""
+    if code == "unknown_glossary":
+        return ApiError(404, "Glossary not found.")  # it was removed while the job waited
     said = f"{code}: {message}"
     if code in _CALLERS:
         return ApiError(400, said)

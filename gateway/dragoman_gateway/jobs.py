@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 from pydantic import ValidationError
 
 from dragoman_gateway.errors import BUSY, ApiError
+from dragoman_gateway.glossaries.usable import UsableGlossary
 from dragoman_gateway.keys import Key
 from dragoman_gateway.rooms import Rooms
 from dragoman_gateway.settings import ServeSettings
@@ -51,7 +52,8 @@ class Asked:
     key: Key
     api: str
     traceparent: str | None = None
-    glossary_digest: str | None = None
+    glossary: UsableGlossary | None = None
+    """The stored glossary that the fields name."""
 
 
 QueuedAt = Callable[[str], Awaitable[datetime | None]]
@@ -97,7 +99,8 @@ class ContentJobs:
     def _job(self, asked: Asked) -> tuple[TranslationJob, str]:
         """Return the job, and its fingerprint."""
         digest = fingerprint(asked.fields)
-        job_id = content_id("gw.", digest, scope=asked.key.id, glossary=asked.glossary_digest)
+        terms = asked.glossary.digest if asked.glossary else None
+        job_id = content_id("gw.", digest, scope=asked.key.id, glossary=terms)
         deadline = datetime.now(UTC) + timedelta(seconds=self._deadline_s(asked))
         try:
             job = TranslationJob.model_validate(
@@ -148,6 +151,8 @@ class ContentJobs:
         client = self._clients[topic]
         async with self._rooms.enter(asked.key, asked.characters):
             self._admit(asked, topic)
+            if asked.glossary is not None:
+                await asyncio.sleep(asked.glossary.wait_s)
             try:
                 handle = await client.submit(job, resubmit=again, traceparent=asked.traceparent)
             except AlreadyCompleted:  # by another gateway, since its key was read

@@ -45,7 +45,7 @@ class Key(Group):
     quality: Quality | None = None
     memory: MemoryUse | None = None
     glossaries: tuple[str, ...] = ()
-    glossaries_max: int = 100
+    glossaries_max: Annotated[int, Field(ge=0)] = 100
     document_max_bytes: int | None = None
     roles: tuple[Role, ...] = ()
     expires: AwareDatetime | None = None

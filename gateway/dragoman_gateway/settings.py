@@ -52,6 +52,7 @@ class ServeSettings(Group):
     grace_s: Seconds = 25.0
     text_ttl_s: Annotated[int, Field(ge=60, le=2_592_000)] = 600
     text_deadline_s: Seconds = 120.0
+    glossary_refresh_s: Annotated[float, Field(ge=0, le=3600)] = 5.0
     max_connections: Annotated[int, Field(ge=1)] = 4096
     max_body_bytes: Annotated[int, Field(ge=1024)] = 1024 * 1024
     allow_query_keys: bool = False

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
 from dragoman_gateway.errors import ApiError, for_code
+from dragoman_gateway.glossaries.usable import UsableGlossary
 from dragoman_gateway.jobs import Asked, ContentJobs
 from dragoman_gateway.keys import Key
 from dragoman_gateway.languages import OfferedLanguages, base
@@ -40,7 +41,7 @@ class TextRequest:
     markup: Markup | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the job."""
-    glossary_digest: str | None = None
+    glossary: UsableGlossary | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +185,7 @@ def _asked(request: TextRequest, caller: Caller, items: Sequence[_Item]) -> Aske
         "target_lang": request.target,
         "source_lang": request.source,
         **request.fields,
+        "glossary_id": request.glossary.name if request.glossary else None,
         "quality": {"on_fail": "best_effort", **quality},
         "memory": key.memory,
         "profile": key.profile,
@@ -194,7 +196,7 @@ def _asked(request: TextRequest, caller: Caller, items: Sequence[_Item]) -> Aske
         key,
         caller.api,
         caller.traceparent,
-        request.glossary_digest,
+        request.glossary,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dragoman_connections.settings import DragomanSettings
 from dragoman_producer.errors import DragomanError
@@ -32,6 +32,18 @@ MOST_BYTES: Final = 256 * 1024 * 1024
 
 class GlossaryError(DragomanError):
     """A glossary cannot be read or changed as asked."""
+
+
+class GlossaryChanged(GlossaryError):
+    """Another command changed the glossary since it was read."""
+
+
+class EncodedTerms(NamedTuple):
+    """The terms for one target language, as JSON."""
+
+    content: bytes
+    size: int
+    """Number of terms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +85,24 @@ class GlossaryStore:
         except UnreadableGlossary as error:
             raise _broken(name, error) from None
 
+    async def read_many(self, glossaries: Sequence[str]) -> list[ReadGlossary | None]:
+        """Return glossaries without their terms, None for those that are missing or unreadable."""
+        calls = [[("HGET", self._keys.glossary(name), names.FIELD_META)] for name in glossaries]
+        replies = await self._link.send(*calls) if calls else []
+        return [_readable(name, reply) for name, (reply,) in zip(glossaries, replies, strict=True)]
+
     async def terms(self, stored: ReadGlossary, tag: str) -> list[GlossaryEntry]:
         """Return the terms for a target tag that `meta` counts. Raises GlossaryError."""
-        key = self._keys.glossary(stored.name)
-        raw = await self._ask(stored.name, "HGET", key, names.glossary_terms(tag))
         try:
-            return list(decode_terms(raw or b""))
+            return list(decode_terms(await self.encoded_terms(stored, tag)))
         except UnreadableGlossary as error:
             raise _broken(stored.name, error) from None
+
+    async def encoded_terms(self, stored: ReadGlossary, tag: str) -> bytes:
+        """Return the terms for a target tag that `meta` counts, as JSON. Raises GlossaryError."""
+        key = self._keys.glossary(stored.name)
+        found = await self._ask(stored.name, "HGET", key, names.glossary_terms(tag))
+        return found or b""
 
     async def replace(
         self,
@@ -93,8 +115,21 @@ class GlossaryStore:
 
         Equal terms are not written again. Raises GlossaryError.
         """
-        found = {tag: encode_terms(entries) for tag, entries in terms.items()}
-        _check_sizes(terms, found)
+        found = {
+            tag: EncodedTerms(encode_terms(entries), len(entries)) for tag, entries in terms.items()
+        }
+        return await self.replace_encoded(name, stored, source_lang, found)
+
+    async def replace_encoded(
+        self,
+        name: str,
+        stored: ReadGlossary | None,
+        source_lang: str | None,
+        terms: Mapping[str, EncodedTerms],
+    ) -> Written:
+        """Replace all terms as `replace` does. Raises GlossaryError."""
+        _check_sizes(terms)
+        found = {tag: each.content for tag, each in terms.items()}
         digest, now = digest_of(source_lang, found), now_rfc3339()
         if stored is not None and stored.meta.digest == digest:
             return Written(stored.meta, changed=False)
@@ -102,7 +137,7 @@ class GlossaryStore:
             version=1 if stored is None else stored.meta.version + 1,
             digest=digest,
             source_lang=source_lang,
-            counts={tag: len(entries) for tag, entries in sorted(terms.items())},
+            counts={tag: each.size for tag, each in sorted(terms.items())},
             created_at=now if stored is None else stored.meta.created_at,
             updated_at=now,
         )
@@ -139,7 +174,7 @@ class GlossaryStore:
         key = self._keys.glossary(name)
         reply = await self._ask(name, "EVALSHA", scripts.GLOSSARY.sha1, 1, key, *arguments)
         if not scripts.parse_glossary(reply).written:
-            raise GlossaryError(
+            raise GlossaryChanged(
                 f"glossary {name}: another command changed it meanwhile, and nothing was written; "
                 "run the command again"
             )
@@ -160,15 +195,24 @@ def _key(entry: GlossaryEntry) -> tuple[bool, str]:
     return exact, entry.source if exact else entry.source.casefold()
 
 
-def _check_sizes(terms: Mapping[str, Sequence[GlossaryEntry]], found: dict[str, bytes]) -> None:
-    for tag, entries in terms.items():
-        if len(entries) > MOST_TERMS:
-            raise GlossaryError(f"{len(entries):,} terms for {tag}; {MOST_TERMS:,} are allowed")
-        if len(found[tag]) > MOST_TERM_BYTES:
-            size = f"{len(found[tag]):,} bytes for {tag}"
+def _check_sizes(terms: Mapping[str, EncodedTerms]) -> None:
+    for tag, (content, count) in terms.items():
+        if count > MOST_TERMS:
+            raise GlossaryError(f"{count:,} terms for {tag}; {MOST_TERMS:,} are allowed")
+        if len(content) > MOST_TERM_BYTES:
+            size = f"{len(content):,} bytes for {tag}"
             raise GlossaryError(f"{size}; {MOST_TERM_BYTES:,} are allowed: split the glossary")
-    if sum(map(len, found.values())) > MOST_BYTES:
+    if sum(len(each.content) for each in terms.values()) > MOST_BYTES:
         raise GlossaryError(f"more than {MOST_BYTES:,} bytes in all: split the glossary")
+
+
+def _readable(name: str, reply: Any) -> ReadGlossary | None:
+    if not isinstance(reply, bytes):
+        return None
+    try:
+        return ReadGlossary(name, reply, decode_meta(reply))
+    except UnreadableGlossary:
+        return None
 
 
 def _broken(name: str, error: UnreadableGlossary | str) -> GlossaryError:

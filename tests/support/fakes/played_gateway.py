@@ -18,6 +18,8 @@ from dragoman_connections.settings import load_settings
 from dragoman_gateway.app import endpoints_of
 from dragoman_gateway.connections import Connections
 from dragoman_gateway.front import Front
+from dragoman_gateway.glossaries.library import KeyGlossaries
+from dragoman_gateway.glossaries.records import GlossaryRecords
 from dragoman_gateway.jobs import Asked, ContentJobs
 from dragoman_gateway.keys import KeyRing
 from dragoman_gateway.languages import OfferedLanguages
@@ -30,6 +32,7 @@ from dragoman_gateway.usage import KeyUsage
 from dragoman_producer.testing import InMemoryClient
 from dragoman_schemas.names import JOBS_TOPIC, Keys
 from dragoman_text.detection import LanguageDetector
+from support.fakes.glossaries_in_memory import GlossariesInMemory, HashesInMemory
 
 
 @cache
@@ -70,7 +73,8 @@ class PlayedGateway:
         keys_file: Path | None = None,
         languages: OfferedLanguages | None = None,
         patience_s: float = 0.2,
-        glossaries: dict[str, str] | None = None,
+        glossaries: GlossariesInMemory | None = None,
+        records: HashesInMemory | None = None,
         admit: Callable[[Asked, str], None] | None = None,
         queued_at: datetime | None = None,
         **serve: Any,
@@ -87,7 +91,8 @@ class PlayedGateway:
         self.usage = KeyUsage(self.counts, Keys())
         self.keys = KeyRing(keys_file, (JOBS_TOPIC,))
         self._languages = languages or OfferedLanguages(formality=frozenset({"de"}))
-        self._glossaries = glossaries or {}
+        self.glossaries = glossaries or GlossariesInMemory()
+        self.records = records or HashesInMemory()
         self._admit = admit
         self._queued_at = queued_at
         self.jobs = ContentJobs(
@@ -104,8 +109,13 @@ class PlayedGateway:
             languages=lambda: self._languages,
             default_source=self.settings.default_source_lang,
         )
+        kept = KeyGlossaries(
+            GlossaryRecords(self.records, Keys()),
+            self.glossaries,
+            refresh_s=self.settings.glossary_refresh_s,
+        )
         endpoints = endpoints_of(
-            self.settings, translator, lambda: self._languages, self.usage, self._digest
+            self.settings, translator, lambda: self._languages, self.usage, kept
         )
         self.front = Front(endpoints, self.keys, self.settings, self.metrics, self.log)
         self.url = ""
@@ -159,9 +169,6 @@ class PlayedGateway:
         if self._admit is not None:
             self._admit(asked, topic)
         self.usage.add(asked.key, asked.characters)
-
-    async def _digest(self, name: str) -> str | None:
-        return self._glossaries.get(name)
 
 
 def write_keys(folder: Path, *entries: str) -> Path:

@@ -186,7 +186,7 @@ async def test_pipelined_requests_are_answered_in_order() -> None:
     [
         ("GET", "/v2/nothing", 404),
         ("POST", "/v2/document", 404),
-        ("GET", "/v3/glossaries", 404),
+        ("GET", "/v3/style_rules", 404),
         ("POST", "/translate_file", 404),
         ("GET", "/", 404),
         ("DELETE", "/v2/translate", 405),
