@@ -1,7 +1,7 @@
 """Writer of the reference tables in docs/reference that follow from the code.
 
 `python .ci/reference.py` rewrites the generated columns of the pages in `PAGES`, in the order of
-the code. The last columns are written by hand and are kept by name;
+the code. The other columns are written by hand and are kept by name;
 `tests/unit/docs/test_pages.py` fails while a page is not current or such a cell is empty.
 """
 
@@ -255,23 +255,51 @@ PAGES: Final = {
 
 
 def current(page: str) -> str:
-    """Return the text of a page with its table brought up to date."""
+    """Return the text of a page with its tables brought up to date.
+
+    A page may have its rows in several tables with the same head, such as the settings by group: a
+    row goes where others of its group are, that is where names begin alike up to the first dot.
+    """
     text = (_PAGES / page).read_text(encoding="utf-8")
     rows = PAGES[page]()
-    table = _TABLE.search(text)
-    assert table is not None, page
-    return text.replace(table.group(), _merged(table.group().splitlines(), rows))
+    first = _TABLE.search(text)
+    assert first is not None, page
+    head = first.group().partition("\n")[0]
+    tables = [each.group() for each in _TABLE.finditer(text) if each.group().startswith(head)]
+    groups = [{_group(cells[0]) for cells in map(_cells, each.splitlines()[2:])} for each in tables]
+    known = set().union(*groups)
+    for place, table in enumerate(tables):
+        own = {
+            name: given
+            for name, given in rows.items()
+            if _group(name) in groups[place] or (place == 0 and _group(name) not in known)
+        }
+        text = text.replace(table, _merged(table.splitlines(), own))
+    return text
+
+
+def _group(name: str) -> str:
+    group, dot, _ = name.strip("`").partition(".")
+    return group if dot else ""
 
 
 def _merged(lines: Sequence[str], rows: Rows) -> str:
-    """Return a table with the cells of the code, followed by the cells by hand that it had."""
+    """Return a table with the cells of the code, and the cells by hand that it had.
+
+    Those by hand come last, or a single one, `meaning`, directly behind the name.
+    """
     had = {cells[0].strip("`"): cells for cells in map(_cells, lines[2:])}
-    width = len(_cells(lines[0]))
+    head = _cells(lines[0])
+    meaning_first = head[1] == "meaning"
     merged = [*lines[:2]]
     for name, given in rows.items():
         old = had.get(name, ())
-        by_hand = [old[n] if n < len(old) else "" for n in range(1 + len(given), width)]
-        merged.append("| " + " | ".join([f"`{name}`", *given, *by_hand]) + " |")
+        if meaning_first:
+            cells = [old[1] if len(old) > 1 else "", *given]
+        else:
+            end = range(1 + len(given), len(head))
+            cells = [*given, *(old[n] if n < len(old) else "" for n in end)]
+        merged.append("| " + " | ".join([f"`{name}`", *cells]) + " |")
     return "\n".join(merged) + "\n"
 
 

@@ -228,7 +228,7 @@ async def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
 
 def table(row: dict[str, Any]) -> str:
-    """Return the rows for docs/explanation/benchmarks.md."""
+    """Return the rows for docs/explanation/benchmarks-host.md."""
     cancel, drain = row["cancel"], row["drain"]
     left, behind = drain["after_the_drain"], drain["claims_left_behind"]
     return f"""\

@@ -200,7 +200,7 @@ def _gpu() -> bool:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """Return one line per state, for docs/explanation/benchmarks.md."""
+    """Return one line per state, for docs/explanation/benchmarks-gpu.md."""
     lines = ["| held in | named | by these numbers | to change |", "|---|---|---|---|"]
     for row in rows:
         sentence, change = row["sentence"], row.get("change", "")

@@ -153,7 +153,8 @@ def main() -> None:
     results = asyncio.run(translated(pairs, settings_of(given), given.out))
     place.write_text(json.dumps(results, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     report(pairs, results)
-    show(pairs, [result["translations"][0] for result in results], given.show)
+    if given.show:
+        show(pairs, [result["translations"][0] for result in results], given.show)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 Measured on 3,000,000 synthetic jobs with 150,000 dead letters: the audit's accounting needed 4 MiB
 and 88 s of CPU; a hash table in memory, its predecessor, needed 210 MiB and 44 s. That is 29 and 15
 microseconds per record, beside 47 for all of an audit with that table
-(docs/explanation/benchmarks.md).
+(docs/explanation/benchmarks-host.md).
 """
 
 from __future__ import annotations

@@ -25,7 +25,8 @@ IN_FLIGHT: Final = 20_000
 
 Four engines of a small model hold 4,900 at once. All jobs in flight end at about the same time,
 because workers serve them in rotation: with 5,000 hardly any would wait behind those engines. With
-the echo engine both do the same (docs/explanation/benchmarks.md). No run on a GPU compared them.
+the echo engine both do the same (docs/explanation/benchmarks-host.md). No run on a GPU compared
+them.
 """
 
 

@@ -50,8 +50,10 @@ def test_a_reference_table_is_current(page: str) -> None:
 @pytest.mark.parametrize("page", _reference.PAGES)
 def test_every_row_of_a_reference_table_says_what_its_name_means(page: str) -> None:
     text = (_DOCS / "reference" / page).read_text(encoding="utf-8")
-    unexplained = re.findall(r"^\| (`\w[^|]*`) \|.*\|\s*\|$", text, re.MULTILINE)
-    assert unexplained == []
+    column = 1 if "| setting | meaning |" in text else -1
+    cells = [_reference._cells(line) for line in text.splitlines() if line.startswith("| `")]
+    rows = {row[0].strip("`"): row[column] for row in reversed(cells)}
+    assert [name for name in _reference.PAGES[page]() if not rows[name]] == []
 
 
 def test_a_row_of_a_name_that_is_gone_is_removed_and_a_new_one_waits_for_its_meaning() -> None:
@@ -65,6 +67,15 @@ def test_a_row_of_a_name_that_is_gone_is_removed_and_a_new_one_waits_for_its_mea
     assert _reference._merged(lines, rows).splitlines()[2:] == [
         "| `a` | yes | y |",
         "| `new` | no |  |",
+    ]
+
+
+def test_a_meaning_that_comes_first_is_kept_by_name_too() -> None:
+    lines = ["| setting | meaning | values |", "|---|---|---|", "| `a.b` | y | old |"]
+    rows = {"a.b": ("> 0",), "a.new": ("",)}
+    assert _reference._merged(lines, rows).splitlines()[2:] == [
+        "| `a.b` | y | > 0 |",
+        "| `a.new` |  |  |",
     ]
 
 

@@ -30,14 +30,14 @@ GPU_SHARE: Final = 0.9
 MEMORY: Final = "gpu_memory_utilization"
 KV_BYTES: Final = "kv_cache_memory_bytes"
 CORES_PER_ENGINE: Final = 1.25
-"""Measured: four engines of a 0.6B model used 4.9 cores (docs/explanation/benchmarks.md)."""
+"""Measured: four engines of a 0.6B model used 4.9 cores (docs/explanation/benchmarks-gpu.md)."""
 _BY_SIZE: Final = ((1.0e9, 4), (2.5e9, 3), (3.5e9, 2))
 """Replicas by number of parameters: (less than, count).
 
 Measured on H200s of several hosts: 0.6B gains up to 4 replicas, 1.7B up to 3, 8B nothing. With 4B
 two do 209 to 225 jobs/s on every host, and one 225 to 242 where its core is fast, 146 to 215 where
 it is slow: two divide the GPU's time and halve each other's batches.
-Sizes between these are estimates (docs/explanation/benchmarks.md).
+Sizes between these are estimates (docs/explanation/benchmarks-gpu.md).
 """
 _GIB: Final = 1024**3
 _UNSIZED_OPTIONS: Final = (

@@ -81,7 +81,7 @@ def test_no_smaller_number_would_do_as_well(points: list[float]) -> None:
 
 
 def test_the_measured_curve_of_an_8b_model_ends_at_its_knee() -> None:
-    """docs/explanation/benchmarks.md: jobs/s by jobs in flight on an H200, at 85 tokens per job."""
+    """docs/explanation/benchmarks-gpu.md: jobs/s by jobs in flight on an H200, 85 tokens a job."""
     rates = {16: 37.0, 32: 60.0, 64: 89.1, 128: 128.5, 256: 147.0, 512: 176.9, 1024: 175.4}
     points = [Measured(n, 85 * rate, n / (85 * rate), n / rate) for n, rate in rates.items()]
     choice = choose(points)
