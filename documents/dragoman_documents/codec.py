@@ -26,6 +26,9 @@ LEFT: Final[frozenset[RemarkKind]] = frozenset(
      "message", "name", "characters", "list", "length"}
 )  # fmt: skip
 """The kinds of text that readers see and that stays in the source language."""
+MOST_CHARACTERS: Final = 2**20
+"""Of a segment that is translated: longer ones are left. One of 200 MB, cut into sentences, takes
+6 GB in the parent."""
 State = Literal["empty", "draft", "done"]
 """What a format with a place for translations holds there: nothing, one to be looked at, one."""
 

@@ -77,9 +77,23 @@ def columns(
 ) -> Iterator[Column]:
     """Yield the columns to translate. Raises DocumentError for one that does not exist."""
     names = names_of(found) if headed else []
-    values = _values(found[1:] if headed else found, width)
+    return columns_of(names, _values(found[1:] if headed else found, width), width, options)
+
+
+def columns_of(
+    names: Sequence[str],
+    values: Callable[[], list[list[str]]],
+    width: int,
+    options: Options,
+    chosen: Sequence[int] | None = None,
+) -> Iterator[Column]:
+    """Yield the columns to translate: those `chosen`, or those that the options name.
+
+    `values` returns the cells of each column. Raises DocumentError for a column that does not
+    exist.
+    """
     groups = _settled(_groups(names, options), values, options)
-    sources = _sources(names, width, options, groups, values)
+    sources = _sources(names, width, options, groups, values) if chosen is None else chosen
     behind = width
     for source in sources:
         name = names[source] if source < len(names) else str(source + 1)

@@ -64,14 +64,18 @@ def _member(name: str) -> re.Match[str] | None:
 
 def named_like(name: str, language: str) -> str:
     """Return the name of a new column for a language, in the manner of a column of another one."""
-    shown = langcodes.get(language).display_name()
     if _is_code(name):
         return _spelled(language, name)
     match = _member(name)
     if match is None or ((found := header(name)) and found.tag != match["code"]):
-        return shown
-    base = match["base"] if found and found.base else shown
+        return _shown(language)
+    base = match["base"] if found and found.base else _shown(language)
     return base + match["before"] + _spelled(language, match["code"]) + match["after"]
+
+
+def _shown(language: str) -> str:
+    """Return the name of a language. The table of all names takes 300 MB of memory."""
+    return langcodes.get(language).display_name()
 
 
 def is_same(one: str, other: str) -> bool:

@@ -10,7 +10,7 @@ import gc
 import hashlib
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -23,7 +23,6 @@ from dragoman_documents.codec import (
     Extraction,
     Options,
     Remark,
-    Segment,
 )
 from dragoman_documents.encodings import Notes, noting
 from dragoman_documents.markup.sites import Anchors
@@ -31,11 +30,10 @@ from dragoman_documents.parts.source import Changed, SourceFile, SourcePart
 from dragoman_documents.putting_back import Spliced, put_back
 from dragoman_producer.runs import child_tables
 from dragoman_producer.runs.child_limits import limit_memory, limit_time, new_file
+from dragoman_producer.runs.child_rows import Remarks, rows_of
 from dragoman_producer.runs.child_wire import (
     MISSING_PARSER,
-    MOST_CHARACTERS,
     ROWS_PER_MESSAGE,
-    TOO_LONG,
     Text,
     decoded,
     encoded,
@@ -46,7 +44,6 @@ from dragoman_producer.runs.paths import encodable
 from dragoman_producer.runs.progress import Saying
 from dragoman_producer.runs.refusals import OTHER_SEGMENTS, DocumentRefused, reason_and_detail
 
-_UNSENDABLE: Final = "it holds half a character, which no encoding has: left as it is"
 _NO_MORE: Final = object()
 
 
@@ -133,7 +130,7 @@ def _read(request: dict[str, Any], progress: Saying) -> Iterator[object]:
     """Yield the answers to `read`: rows of segments, then what is known of the file."""
     source, codec, options = _opened(request, progress)
     count, encoding = 0, ""
-    remarks = _Remarks()
+    remarks = Remarks()
     remarks.add(*ignored(codec, options_of(request["options"])))
     chosen = ChosenNames(codec, options if request.get("named", True) else Options(""))
     notes = _notes(source, options)
@@ -143,12 +140,11 @@ def _read(request: dict[str, Any], progress: Saying) -> Iterator[object]:
             part.check(found)
             chosen.look(part.data, found.segments)
         own = part.own(found.segments)
-        rows = [_row(part, segment) for segment in own]
+        rows = rows_of(own, remarks, part.place)
         for first in range(0, len(rows), ROWS_PER_MESSAGE):
             yield {"rows": rows[first : first + ROWS_PER_MESSAGE]}
         count, encoding = count + len(rows), encoding or found.encoding
         remarks.add(*found.remarks)
-        remarks.add(*_unsendable(rows, own))
     if notes.recognised is not None:
         name = notes.recognised
         detail = f"read as {name}, which was recognised; give --encoding if it is not"
@@ -164,61 +160,9 @@ def _read(request: dict[str, Any], progress: Saying) -> Iterator[object]:
     }
 
 
-class _Remarks:
-    """Remarks of a file, one of each kind."""
-
-    def __init__(self) -> None:
-        self._found: dict[str, Remark] = {}
-
-    def add(self, *remarks: Remark) -> None:
-        """Count remarks; the first one of a kind has the place and the detail."""
-        for each in remarks:
-            before = self._found.get(each.kind)
-            count = each.count + (before.count if before else 0)
-            self._found[each.kind] = replace(before or each, count=count)
-
-    def rows(self) -> list[tuple[str, str, str, int]]:
-        """Return each as [place, detail, kind, count]."""
-        return [
-            (encodable(each.place), encodable(each.detail), each.kind, each.count)
-            for each in self._found.values()
-        ]
-
-
-def _unsendable(rows: list[list[object]], segments: Sequence[Segment]) -> Iterator[Remark]:
-    """Yield a remark for each text that cannot be sent."""
-    for row, segment in zip(rows, segments, strict=True):
-        if row[0] is None and len(segment.text) > MOST_CHARACTERS:
-            yield Remark(str(row[1]), TOO_LONG, "length")
-        elif row[0] is None:
-            yield Remark(str(row[1]), _UNSENDABLE, "characters")
-
-
 def _notes(source: SourceFile, options: Options) -> Notes:
     """Return what is known of the encoding. All parts of a file have that of the file."""
     return Notes(None if source.is_parted else options.encoding, options.source_lang)
-
-
-def _row(part: SourcePart, segment: Segment) -> list[object]:
-    """Return a segment as [text, place, max_chars, state, context, headings].
-
-    A text that is too long, or that no encoding can express, as of a JSON escape for half a
-    surrogate, is None.
-    """
-    context = segment.context and encodable(segment.context)
-    headings = [encodable(each) for each in segment.headings]
-    is_sent = len(segment.text) <= MOST_CHARACTERS and _is_encodable(segment.text)
-    text = segment.text if is_sent else None
-    place = encodable(part.place(segment))
-    return [text, place, segment.max_chars, segment.state, context, headings]
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _codes(request: dict[str, Any], progress: Saying) -> Iterator[object]:

@@ -9,24 +9,22 @@ from pathlib import Path
 from typing import Any, Final
 
 from dragoman_documents import registry
-from dragoman_documents.codec import Remark, Segment
 from dragoman_documents.parts.source import Changed
 from dragoman_documents.streamed import StreamedTable
 from dragoman_producer.runs.child_limits import limit_time, new_file
+from dragoman_producer.runs.child_rows import Remarks, rows_of
 from dragoman_producer.runs.child_wire import (
     MISSING_PARSER,
-    MOST_CHARACTERS,
     ROWS_PER_MESSAGE,
-    TOO_LONG,
     Text,
     options_of,
 )
 from dragoman_producer.runs.chosen import ignored, nothing_named
-from dragoman_producer.runs.paths import encodable
 from dragoman_producer.runs.progress import Saying
 from dragoman_producer.runs.refusals import OTHER_SEGMENTS, DocumentRefused
 
 _NO_MORE: Final = object()
+_NO_TEXT: Final = "its bytes are no UTF-8: left as they are"
 
 
 def _opened(request: dict[str, Any]) -> StreamedTable:
@@ -53,11 +51,10 @@ def _unchanged(request: dict[str, Any]) -> StreamedTable:
 def _read(request: dict[str, Any], _: Saying) -> Iterator[object]:
     """Yield the answers to `read`: rows of segments, then what is known of the file."""
     sha256, table = _digest(request), _opened(request)
-    count, long = 0, list[str]()
+    count, found = 0, Remarks()
     for segments in table.segments():
         limit_time(request["seconds"])
-        long += [each.place for each in segments if len(each.text) > MOST_CHARACTERS]
-        rows = [_row(each) for each in segments]
+        rows = rows_of(segments, found, unsendable=_NO_TEXT)
         for first in range(0, len(rows), ROWS_PER_MESSAGE):
             yield {"rows": rows[first : first + ROWS_PER_MESSAGE]}
         count += len(rows)
@@ -65,27 +62,15 @@ def _read(request: dict[str, Any], _: Saying) -> Iterator[object]:
         raise Changed
     missing = table.missing()
     form = registry.streamed_format(request["format"])
-    remarks = [*ignored(form, options_of(request["options"])), *nothing_named(missing)]
-    if long:
-        remarks.append(Remark(long[0], TOO_LONG, "length", len(long)))
+    found.add(*ignored(form, options_of(request["options"])), *nothing_named(missing))
     yield {
         "by_language": table.by_language,
         "sha256": sha256,
         "encoding": "utf-8",
         "segments": count,
         "unmatched": {"missing": missing, "names": table.names()} if missing else None,
-        "remarks": [_remark(each) for each in remarks],
+        "remarks": found.rows(),
     }
-
-
-def _row(segment: Segment) -> list[object]:
-    """Return a segment as `child` does; a text that is too long is None."""
-    text = segment.text if len(segment.text) <= MOST_CHARACTERS else None
-    return [text, encodable(segment.place), None, segment.state, None, []]
-
-
-def _remark(remark: Remark) -> tuple[str, str, str, int]:
-    return encodable(remark.place), encodable(remark.detail), remark.kind, remark.count
 
 
 def _codes(request: dict[str, Any], _: Saying) -> Iterator[object]:

@@ -12,9 +12,6 @@ from typing import Any, Final
 from dragoman_documents.codec import Options
 
 ROWS_PER_MESSAGE: Final = 500
-MOST_CHARACTERS: Final = 2**20
-"""Of a text that is translated. One of 200 MB, cut into sentences, takes 6 GB in the parent."""
-TOO_LONG: Final = f"texts of more than {MOST_CHARACTERS:,} characters are left as they are"
 MISSING_PARSER: Final = "missing_parser"
 """Reason of a child that lacks a package: a refusal of the run, not of the document."""
 Text = str | list[str] | None

@@ -32,6 +32,11 @@ class ParquetLeaf(NamedTuple):
         return _is_string(_member(self.type))
 
     @property
+    def is_empty(self) -> bool:
+        """Whether all its cells are null, as of a column without a value whose type none knows."""
+        return bool(pa.types.is_null(self.type))
+
+    @property
     def is_list(self) -> bool:
         """Whether a cell may have several texts."""
         return _is_list(self.type)
@@ -76,6 +81,8 @@ def column_of(found: Sequence[Cell], kind: pa.DataType) -> pa.Array:
 
     Bytes that are no UTF-8 stay what they are.
     """
+    if pa.types.is_null(kind):
+        return pa.nulls(len(found))
     flat = kind.value_type if pa.types.is_dictionary(kind) else kind
     made = pa.array(found, _in_bytes(flat))
     made = pc.cast(made, options=pc.CastOptions(flat, allow_invalid_utf8=True))

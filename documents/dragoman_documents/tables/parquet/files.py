@@ -13,7 +13,13 @@ import pyarrow.parquet as pq
 
 from dragoman_documents.codec import DocumentError
 
+_ENCRYPTED: Final = "it is encrypted; decrypt it first"
+_END: Final = 8
+"""Bytes at the end: the length of the metadata, and what kind of file it is."""
 _ENCRYPTED_END: Final = b"PARE"
+_SIGNATURE: Final = 28
+"""Bytes behind metadata that anyone can read, if columns are encrypted: reading such a column ends
+the process (pyarrow 26)."""
 _BATCH_BYTES: Final = 8 * 1024**2
 _BATCH_ROWS: Final = 8_192
 GROUP_BYTES: Final = 32 * 1024**2
@@ -37,18 +43,22 @@ def told(what: str = "it is damaged, or no Parquet file") -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         if "crypt" in str(error):
-            raise DocumentError("encrypted", "it is encrypted; decrypt it first") from None
+            raise DocumentError("encrypted", _ENCRYPTED) from None
         raise DocumentError("corrupt", what) from None
 
 
 def opened(path: Path) -> pq.ParquetFile:
     """Open a file. Raises DocumentError (`encrypted`, `corrupt`) and OSError."""
     with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - len(_ENCRYPTED_END)))
-        if file.read() == _ENCRYPTED_END:
-            raise DocumentError("encrypted", "it is encrypted; decrypt it first")
+        file.seek(max(0, path.stat().st_size - _END))
+        end = file.read()
+    if end.endswith(_ENCRYPTED_END):
+        raise DocumentError("encrypted", _ENCRYPTED)
     with told():
-        columns = max(1, pq.read_metadata(path).num_columns)
+        metadata = pq.read_metadata(path)
+        if int.from_bytes(end[:4], "little") - metadata.serialized_size == _SIGNATURE:
+            raise DocumentError("encrypted", _ENCRYPTED)
+        columns = max(1, metadata.num_columns)
         size = min(_MOST_BUFFER, max(_LEAST_BUFFER, _BUFFERS // columns))
         return pq.ParquetFile(path, buffer_size=size, pre_buffer=False)
 
@@ -63,17 +73,14 @@ def leaves(kind: pa.DataType) -> int:
 
 
 def batches(
-    file: pq.ParquetFile, group: int, columns: Sequence[int] | None = None
+    file: pq.ParquetFile, group: int, size: int, columns: Sequence[int] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a row group: of all columns, or of those with these places in the schema.
+    """Yield `size` rows of a row group at a time: all columns, or those with these places.
 
-    By places and not by names, of which two may be equal, and which may hold dots. Raises
-    DocumentError.
+    By places in the schema and not by names, of which two may be equal, and which may hold dots.
+    Raises DocumentError.
     """
-    schema = file.schema_arrow  # made anew whenever it is asked for
-    wanted = range(len(schema)) if columns is None else columns
-    indices = None if columns is None else _indices(schema, columns)
-    size = _rows_at_once(file, group, [schema.field(each).type for each in wanted])
+    indices = None if columns is None else _indices(file.schema_arrow, columns)
     with told():
         yield from file.reader.iter_batches(
             size, row_groups=[group], column_indices=indices, use_threads=False
@@ -86,10 +93,11 @@ def _indices(schema: pa.Schema, columns: Sequence[int]) -> list[int]:
     return [index for each in columns for index in range(ends[each], ends[each + 1])]
 
 
-def _rows_at_once(file: pq.ParquetFile, group: int, types: Sequence[pa.DataType]) -> int:
-    """Return how many rows take about _BATCH_BYTES, as far as the file tells."""
-    found = file.metadata.row_group(group)
-    width = sum(map(_width, types))
+def rows_at_once(file: pq.ParquetFile, group: int, columns: Sequence[int] | None = None) -> int:
+    """Return how many rows of a group take about _BATCH_BYTES, as far as the file tells."""
+    found, schema = file.metadata.row_group(group), file.schema_arrow
+    wanted = range(len(schema)) if columns is None else columns
+    width = sum(_width(schema.field(each).type) for each in wanted)
     stored = int(found.total_byte_size // max(1, found.num_rows))
     return max(1, min(_BATCH_ROWS, _BATCH_BYTES // max(1, width, stored)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
@@ -12,7 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow.parquet import encryption
 
+from dragoman_documents.codec import MOST_CHARACTERS, DocumentError, Options
+from dragoman_documents.tables.parquet.table import ParquetTable
 from dragoman_producer.runs.events import DocumentEnded, Finished
 from dragoman_producer.runs.request import Reading, RunRequest
 from dragoman_producer.runs.translating import run_documents
@@ -211,6 +215,105 @@ async def test_a_text_that_is_too_long_is_left_and_told(tmp_path: Path, suffix: 
         assert output(tmp_path)["t.de"].to_pylist() == [long, "[de] Two."]
     else:
         assert (tmp_path / "out/de/rows.csv").read_text().endswith("\nTwo.,[de] Two.\n")
+
+
+async def test_columns_are_named_to_the_letter(tmp_path: Path) -> None:
+    names = ["t u", "t\n u", "T U"]
+    given(tmp_path, pa.Table.from_arrays([pa.array([f"Text {n!r}."]) for n in names], names=names))
+    status, _, _ = await run(tmp_path, "t\n u")
+    assert status == 0
+    made = output(tmp_path)
+    assert made.schema.names == [*names, "t\n u.de"]
+    assert made[3].to_pylist() == [f"[de] Text {names[1]!r}."]
+
+
+async def test_bytes_that_are_no_text_are_told_in_the_report(tmp_path: Path) -> None:
+    raw = pa.array([b"One.", b"\xff\xfe", b"\xfe"], pa.binary()).view(pa.string())
+    given(tmp_path, pa.table({"t": raw}))
+    status, report, _ = await run(tmp_path, "t")
+    [found] = report["documents"][0]["issues"]
+    assert (status, found["kind"], found["place"], found["count"]) == (
+        0,
+        "characters",
+        "row 2, t",
+        2,
+    )
+    assert "no UTF-8" in found["detail"]
+
+
+async def test_a_file_of_a_folder_without_a_value_has_no_type_and_is_no_failure(
+    tmp_path: Path,
+) -> None:
+    given(tmp_path, pa.table({"t": ["One."]}))
+    pq.write_table(pa.table({"t": pa.nulls(2), "k": [1, 2]}), tmp_path / "in" / "nulls.parquet")
+    status, _, _ = await run(tmp_path, "t")
+    made = pq.read_table(tmp_path / "out" / "de" / "nulls.parquet")
+    assert (status, made["t.de"].to_pylist(), made["k"].to_pylist()) == (0, [None, None], [1, 2])
+
+
+def encrypted(path: Path, *, plaintext_footer: bool) -> None:
+    properties = encryption.CryptoFactory(lambda _: Kms()).file_encryption_properties(
+        encryption.KmsConnectionConfig(),
+        encryption.EncryptionConfiguration(
+            footer_key="a", column_keys={"b": ["u"]}, plaintext_footer=plaintext_footer
+        ),
+    )
+    source = pa.table({"t": ["One."], "u": ["Two."]})
+    with pq.ParquetWriter(path, source.schema, encryption_properties=properties) as writer:
+        writer.write_table(source)
+
+
+class Kms(encryption.KmsClient):  # type: ignore[misc]
+    """Wraps keys by leaving them as they are."""
+
+    def wrap_key(self, key_bytes: bytes, master_key_identifier: str) -> bytes:
+        return base64.b64encode(key_bytes)
+
+    def unwrap_key(self, wrapped_key: bytes, master_key_identifier: str) -> bytes:
+        return base64.b64decode(wrapped_key)
+
+
+@pytest.mark.parametrize("plaintext_footer", [False, True])
+async def test_a_file_with_encrypted_columns_is_refused_whatever_its_footer_is(
+    tmp_path: Path, plaintext_footer: bool
+) -> None:
+    encrypted(given(tmp_path, table()), plaintext_footer=plaintext_footer)
+    status, report, _ = await run(tmp_path, "t")
+    [found] = report["documents"]
+    assert (status, found["reason"]) == (1, "encrypted")
+    assert found["detail"] == "it is encrypted; decrypt it first"
+
+
+def test_rows_that_are_too_large_for_the_memory_are_named(tmp_path: Path) -> None:
+    path = given(tmp_path, pa.table({"t": ["One.", "Two.", "Three."]}), row_group_size=1)
+    asked = []
+
+    def texts(count: int) -> list[str | None]:
+        asked.append(count)
+        if len(asked) == 2:
+            raise MemoryError
+        return [None] * count
+
+    made = ParquetTable(path, Options("de", columns=("t",)))
+    with pytest.raises(DocumentError, match=r"^row 2: .*; shorten the longest cells$") as caught:
+        list(made.write(tmp_path / "made.parquet", texts))
+    assert caught.value.reason == "too_large"
+
+
+def test_of_a_giant_cell_only_so_much_is_decoded_that_it_is_too_long(tmp_path: Path) -> None:
+    path = given(tmp_path, pa.table({"t": ["x y. " * 2_000_000]}))
+    [[segment]] = ParquetTable(path, Options("de", columns=("t",))).segments()
+    assert MOST_CHARACTERS < len(segment.text) < 5 * MOST_CHARACTERS
+
+
+def test_a_column_for_a_language_is_named_without_the_table_of_all_names() -> None:
+    code = (
+        "import sys; from dragoman_documents.tables.languages import named_like;"
+        " assert named_like('title_fr', 'de') == 'title_de';"
+        " assert 'language_data.name_data' not in sys.modules"
+    )
+    path = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, **path})
 
 
 async def test_ten_thousand_columns_keep_their_values(tmp_path: Path) -> None:

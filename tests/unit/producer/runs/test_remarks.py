@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import get_args
 
 from dragoman_documents.codec import LEFT, Remark, RemarkKind
-from dragoman_producer.runs.child import _Remarks
+from dragoman_producer.runs.child_rows import Remarks
 
 ROOT = Path(__file__).parents[4]
 
 
 def test_remarks_of_one_kind_are_one_line_whatever_they_say() -> None:
-    remarks = _Remarks()
+    remarks = Remarks()
     remarks.add(Remark("line 3", "one thing", "message"), Remark("line 1", "names", "name", 2))
     remarks.add(Remark("line 9", "another thing", "message", 4))
     assert remarks.rows() == [("line 3", "one thing", "message", 5), ("line 1", "names", "name", 2)]
