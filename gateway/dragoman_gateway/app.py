@@ -18,7 +18,7 @@ from dragoman_connections.settings import SettingsError
 from dragoman_connections.tls import signature
 from dragoman_gateway.backlog import TopicBacklog
 from dragoman_gateway.calls import Endpoint
-from dragoman_gateway.connections import Connections
+from dragoman_gateway.connections import HEADERS_S, Connections
 from dragoman_gateway.deepl import DeepL
 from dragoman_gateway.errors import BUSY, ApiError
 from dragoman_gateway.front import Front
@@ -118,7 +118,12 @@ class Gateway:
         server = Connections(self._front, limit=serve.max_connections)
         with _reported("serve.port", serve.host, serve.port):
             listening = await asyncio.get_running_loop().create_server(
-                server, serve.host, serve.port, ssl=self._tls, backlog=_BACKLOG
+                server,
+                serve.host,
+                serve.port,
+                ssl=self._tls,
+                ssl_handshake_timeout=HEADERS_S if self._tls else None,
+                backlog=_BACKLOG,
             )
         port = listening.sockets[0].getsockname()[1]
         self._listens = True

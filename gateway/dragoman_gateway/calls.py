@@ -118,8 +118,8 @@ def traceparent_of(request: web.BaseRequest) -> str:
     return f"00-{secrets.token_hex(16)}-{secrets.token_hex(8)}-00"
 
 
-def secret_in_header(request: web.BaseRequest) -> str | None:
-    """Return the secret that the headers hold."""
+def secret_of_header(request: web.BaseRequest) -> str | None:
+    """Return the secret in the header, None if there is no such header."""
     header = request.headers.get("Authorization", "")
     for scheme in _SCHEMES:
         if header.lower().startswith(scheme):
@@ -128,14 +128,22 @@ def secret_in_header(request: web.BaseRequest) -> str | None:
 
 
 def secret_of(request: web.BaseRequest, parameters: Parameters, *, in_query: bool) -> str | None:
-    """Return the secret of a request: a header, `api_key` of a body, `auth_key` where allowed."""
-    if (secret := secret_in_header(request)) is not None:
-        return secret
+    """Return the secret that is no header: `api_key` of a body, `auth_key` where allowed."""
     if "api_key" not in request.query and (secret := parameters.one("api_key")) is not None:
         return secret
     if "auth_key" in parameters and (in_query or "auth_key" not in request.query):
         return parameters.one("auth_key")
     return None
+
+
+def security_headers(traceparent: str) -> Mapping[str, str]:
+    """Return what every answer has."""
+    return {
+        "X-Trace-ID": traceparent.split("-")[1],
+        "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
+        "Server": "dragoman",
+    }
 
 
 def shape_of(path: str, parameters: Parameters | None) -> Shape:

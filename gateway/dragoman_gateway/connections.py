@@ -8,12 +8,19 @@ from typing import Final
 
 from aiohttp import web
 
-from dragoman_gateway.calls import error_body, json_response
+from dragoman_gateway.calls import (
+    error_body,
+    json_response,
+    security_headers,
+    traceparent_of,
+)
 from dragoman_gateway.errors import ApiError
 
 HEADERS_S: Final = 10.0
 """Within which a new connection must have sent the headers of its first request."""
 KEEP_ALIVE_S: Final = 75.0
+WRITE_S: Final = 60.0
+"""Within which a client must have read its answer."""
 _LINGER_S: Final = 2.0
 """For which the rest of a refused body is read, so that its sender reads the answer."""
 _FULL: Final = (
@@ -35,12 +42,14 @@ class HttpConnection(web.RequestHandler):
 
     def _end_silent(self) -> None:
         if self._request_count == 0 and self.transport is not None:
-            self.force_close()
+            self.end()
 
     @property
     def waits_for_its_client(self) -> bool:
-        """Whether no request of it is being answered: none has come, or not all of one."""
-        request = self._current_request
+        """Whether no request of it is worked on: none has come, not all of one, or it is read."""
+        request, transport = self._current_request, self.transport
+        if isinstance(transport, asyncio.Transport) and transport.get_write_buffer_size():
+            return True
         return not self._request_in_progress or (
             request is not None and not request.content.is_eof()
         )
@@ -50,6 +59,24 @@ class HttpConnection(web.RequestHandler):
         if self.transport is not None:
             self.transport.write(_FULL)
         self.force_close()
+
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """Send an answer; end the connection if its client does not read it."""
+        try:
+            async with asyncio.timeout(WRITE_S):
+                return await super().finish_response(request, resp, start_time)
+        except TimeoutError:
+            self.end()
+            return resp, True
+
+    def end(self) -> None:
+        """End the connection now, also if a part of an answer is still to be read."""
+        transport = self.transport
+        self.force_close()
+        if isinstance(transport, asyncio.Transport):
+            transport.abort()
 
     def handle_error(
         self,
@@ -67,6 +94,7 @@ class HttpConnection(web.RequestHandler):
         response = json_response(
             {**error_body(ApiError(status, said), "deepl"), "error": said}, status
         )
+        response.headers.update(security_headers(traceparent_of(request)))
         response.force_close()
         return response
 
@@ -101,6 +129,6 @@ class Connections(web.Server):
                 and oldest is not handler
                 and oldest.waits_for_its_client
             ):
-                oldest.force_close()
+                oldest.end()
                 return
         handler.refuse()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+from pathlib import Path
 from typing import Final
 
 from dragoman_producer.errors import (
@@ -45,3 +47,9 @@ def for_client(error: DragomanError) -> ApiError:
     if isinstance(error, Unreachable | BrokerRefused | StoreRefused | ClientClosed):
         return ApiError(503, "The translation queue cannot be reached. Ask again.", 5)
     return ApiError(500, "The translation could not be submitted.")
+
+
+def where(error: BaseException) -> str:
+    """Return the place in the code that raised an error: its words may quote a text."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 
 from dragoman_gateway.calls import (
     NOT_FOUND,
@@ -20,13 +19,16 @@ from dragoman_gateway.calls import (
     Routes,
     error_body,
     json_response,
-    secret_in_header,
     secret_of,
+    secret_of_header,
+    security_headers,
     shape_of,
     traceparent_of,
 )
-from dragoman_gateway.errors import ApiError, for_client
+from dragoman_gateway.errors import ApiError, for_client, where
+from dragoman_gateway.held import HeldRequests
 from dragoman_gateway.keys import ANYONE, Key, KeyRing
+from dragoman_gateway.local import is_of_a_page
 from dragoman_gateway.log import Log
 from dragoman_gateway.metrics import GatewayMetrics
 from dragoman_gateway.parameters import Parameters, check_length, read_parameters
@@ -37,6 +39,10 @@ _SLASHES: Final = re.compile("/{2,}")
 _NO_ENDPOINT: Final = "other"
 _CLIENT_LEFT: Final = 499
 """nginx's status for it, in metrics and log."""
+_ONLY_HERE: Final = (
+    "This gateway has no keys, so it answers only programs of this machine that call it localhost. "
+    "Set serve.keys_file, or serve.cors_origins for a page."
+)
 
 
 class _Seen:
@@ -68,10 +74,10 @@ class Front:
         self._settings = settings
         self._metrics = metrics
         self._log = log
+        self._shares = HeldRequests(max(1, settings.max_connections // 2))
         self.draining = False
         self._held = 0
         self._empty = asyncio.Event()
-        self._large: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def emptied(self, within_s: float) -> None:
         """Return once no request is held, or when the time is over."""
@@ -109,14 +115,13 @@ class Front:
         except DragomanError as error:
             self._log.warning(f"{type(error).__name__}: {error}")
             response = self._failed(for_client(error), seen)
-        headers = {
-            "X-Trace-ID": seen.traceparent.split("-")[1],
-            "Cache-Control": "no-store",
-            "X-Content-Type-Options": "nosniff",
-            **self._cors(request, seen),
-            **(seen.call.headers if seen.call is not None else {}),
-        }
-        response.headers.update(headers)
+        except Exception as error:  # noqa: BLE001  a defect of ours, told without its words
+            self._log.warning(f"defect: {type(error).__name__} at {where(error)}")
+            response = self._failed(ApiError(500, "Internal error."), seen)
+        response.headers.update(security_headers(seen.traceparent))
+        response.headers.update(self._cors(request, seen))
+        if seen.call is not None:
+            response.headers.update(seen.call.headers)
         return response
 
     async def _answer(self, request: web.BaseRequest, seen: _Seen) -> web.StreamResponse:
@@ -130,58 +135,58 @@ class Front:
         if request.method not in allowed:
             raise ApiError(405, f"Use {' or '.join(sorted(endpoint.methods))} here.")
         if not endpoint.needs_key:
-            parameters, key = Parameters({}), ANYONE
-            return await self._handled(request, seen, route, parameters, key)
-        limit = self._settings.max_body_bytes
-        sender = self._sender_of_much(request, endpoint)
-        if sender is None:
-            return await self._read_and_handled(request, seen, route, limit)
-        async with self._large[sender.id]:  # a key has one of them in memory
-            most = max(limit, endpoint.max_body_bytes or 0)
-            return await self._read_and_handled(request, seen, route, most)
+            return await self._called(request, seen, route, ANYONE, Parameters({}))
+        secret = secret_of_header(request)
+        known = None if secret is None else self._key(request, secret, endpoint)
+        limit = self._limit(endpoint, secret)
+        with self._shares.held(known, alone=self._keys.alone) as grown:
+            parameters = seen.parameters = await self._parameters(request, limit, grown)
+            if known is not None:
+                return await self._called(request, seen, route, known, parameters)
+        secret = secret_of(request, parameters, in_query=self._settings.allow_query_keys)
+        key = self._key(request, secret, endpoint)
+        with self._shares.held(key, alone=self._keys.alone) as grown:
+            grown(parameters.body_bytes)
+            return await self._called(request, seen, route, key, parameters)
 
-    def _sender_of_much(self, request: web.BaseRequest, endpoint: Endpoint) -> Key | None:
-        """Return the key of a body that may be larger than others; None where it is not."""
-        length = request.content_length
-        usual = length is not None and length <= self._settings.max_body_bytes
-        if endpoint.max_body_bytes is None or usual or not request.body_exists:
-            return None
-        return self._keys.find(secret_in_header(request))
-
-    async def _read_and_handled(
-        self, request: web.BaseRequest, seen: _Seen, route: Route, limit: int
-    ) -> web.StreamResponse:
-        parameters = seen.parameters = await self._parameters(request, limit)
-        key = self._key(request, parameters, route.endpoint)
-        return await self._handled(request, seen, route, parameters, key)
-
-    async def _handled(
+    async def _called(
         self,
         request: web.BaseRequest,
         seen: _Seen,
         route: Route,
-        parameters: Parameters,
         key: Key,
+        parameters: Parameters,
     ) -> web.StreamResponse:
         endpoint = route.endpoint
         seen.call = ApiCall(request, parameters, key, endpoint.api, seen.traceparent, route.place)
         found = await endpoint.handler(seen.call)
         return found if isinstance(found, web.StreamResponse) else json_response(found)
 
-    async def _parameters(self, request: web.BaseRequest, limit: int) -> Parameters:
-        if request.headers.get("Expect", "").lower() == "100-continue":
+    def _limit(self, endpoint: Endpoint, secret: str | None) -> int:
+        """Return the largest body in bytes; some endpoints take larger ones of known callers."""
+        usual = self._settings.max_body_bytes
+        if self._keys.find(secret) is None:
+            return usual
+        return max(usual, endpoint.max_body_bytes or 0)
+
+    async def _parameters(
+        self, request: web.BaseRequest, limit: int, grown: Callable[[int], None]
+    ) -> Parameters:
+        expects = request.headers.get("Expect", "").lower() == "100-continue"
+        if expects and request.version >= HttpVersion11:
             check_length(request, limit)
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             request.writer.output_size = 0
-        return await read_parameters(request, limit)
+        return await read_parameters(request, limit, grown)
 
-    def _key(self, request: web.BaseRequest, parameters: Parameters, endpoint: Endpoint) -> Key:
-        """Return the caller's key. Raises ApiError (403)."""
-        secret = secret_of(request, parameters, in_query=self._settings.allow_query_keys)
+    def _key(self, request: web.BaseRequest, secret: str | None, endpoint: Endpoint) -> Key:
+        """Return the key of a secret. Raises ApiError (403)."""
         key = self._keys.find(secret)
         if key is None:
             wrong = "Invalid API key" if endpoint.api == "libretranslate" else "Wrong API key."
             raise ApiError(403, wrong)
+        if key is ANYONE and is_of_a_page(request, self._settings.cors_origins):
+            raise ApiError(403, _ONLY_HERE)
         if endpoint.api not in key.apis:
             raise ApiError(403, "This key may not use this API.")
         return key

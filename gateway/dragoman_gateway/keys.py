@@ -70,9 +70,9 @@ class KeyRing:
         self._keys = {} if path is None else _read(path, classes)
 
     @property
-    def required(self) -> bool:
-        """Whether a caller needs a key."""
-        return self._path is not None
+    def alone(self) -> bool:
+        """Whether all callers have one key, or none."""
+        return len(self._keys) < 2
 
     @property
     def all(self) -> list[Key]:
@@ -118,7 +118,10 @@ def new_key(key_id: str, *, free: bool = False) -> tuple[str, str]:
 
 def _read(path: Path, classes: tuple[str, ...]) -> dict[str, Key]:
     try:
-        if path.stat().st_mode & _OTHERS:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            raise SettingsError(f"serve.keys_file: {path} is not a file")
+        if mode & _OTHERS:
             raise SettingsError(f"serve.keys_file: others may read {path}; run `chmod 600 {path}`")
         found = _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -16,6 +16,9 @@ from dragoman_gateway.errors import ApiError
 _READ_S: Final = 60.0
 """For each MiB of a body."""
 _MOST_PARTS: Final = 2_000
+"""Fields of a form, names or values of a list of JSON: each of them costs time for all callers."""
+_HEAD_BYTES: Final = 1_024
+"""Of the headers of a part: a search in more would take time in its square."""
 _NAME: Final = re.compile(
     rb'content-disposition:[^\r\n]*?[;\s]name="?([^";\r\n]+)"?', re.IGNORECASE
 )
@@ -31,11 +34,15 @@ class Parameters:
     """What a request says, whatever its form. Unknown names are ignored."""
 
     def __init__(
-        self, values: Mapping[str, list[str]], lists: frozenset[str] = frozenset()
+        self,
+        values: Mapping[str, list[str]],
+        lists: frozenset[str] = frozenset(),
+        body_bytes: int = 0,
     ) -> None:
         """Hold values; `lists` names those that JSON gives as a list."""
         self._values = values
         self._lists = lists
+        self.body_bytes = body_bytes
 
     def __contains__(self, name: str) -> bool:
         return name in self._values
@@ -94,13 +101,19 @@ def too_large(size: int, limit: int) -> ApiError:
     return ApiError(413, f"The request has {size} bytes; the limit is {limit}. Send less at once.")
 
 
-async def read_parameters(request: web.BaseRequest, limit: int) -> Parameters:
-    """Return the parameters of the body, also of a GET, before those of the query."""
+async def read_parameters(
+    request: web.BaseRequest, limit: int, grown: Callable[[int], None]
+) -> Parameters:
+    """Return the parameters of the body, also of a GET, before those of the query.
+
+    `grown` gets the bytes of the body so far, and may raise ApiError.
+    """
     check_length(request, limit)
-    body = await _body(request, limit)
+    body = await _body(request, limit, grown)
     values: dict[str, list[str]] = {}
     try:
-        for name, value in _pairs(request.query_string.encode("ascii"), keep="replace"):
+        query = request.rel_url.raw_query_string.encode("ascii")
+        for name, value in _pairs(query, keep="replace"):
             values.setdefault(name, []).append(value)
         found, lists = await _fields(request.headers.get("Content-Type", ""), body)
     except UnicodeError:
@@ -109,10 +122,10 @@ async def read_parameters(request: web.BaseRequest, limit: int) -> Parameters:
         raise ApiError(400, "The request's JSON is nested too deeply.") from None
     except ValueError as error:
         raise ApiError(400, f"The request cannot be read: {str(error)[:200]}") from None
-    return Parameters({**values, **found}, lists)
+    return Parameters({**values, **found}, lists, len(body))
 
 
-async def _body(request: web.BaseRequest, limit: int) -> bytes:
+async def _body(request: web.BaseRequest, limit: int, grown: Callable[[int], None]) -> bytes:
     """Return the body, read no further than the limit."""
     body = bytearray()
     try:
@@ -121,6 +134,7 @@ async def _body(request: web.BaseRequest, limit: int) -> bytes:
                 body += chunk
                 if len(body) > limit:
                     raise too_large(len(body), limit)
+                grown(len(body))
     except TimeoutError:
         raise ApiError(408, "The body did not arrive in time.") from None
     except web.RequestPayloadError:
@@ -159,17 +173,26 @@ def _of_json(body: bytes) -> tuple[dict[str, list[str]], frozenset[str]]:
         raise ValueError(f"not valid JSON at character {error.pos + 1}") from None
     if not isinstance(given, dict):
         raise ValueError("its JSON is not an object")  # noqa: TRY004  one kind for all problems
+    if len(given) > _MOST_PARTS:
+        raise ValueError(f"it has more than {_MOST_PARTS} names")
     found: dict[str, list[str]] = {}
     for name, value in given.items():
-        values = value if isinstance(value, list) else [] if value is None else [value]
-        objects = isinstance(value, list) and any(isinstance(each, dict) for each in values)
-        if objects:
-            found.update(_of_objects(name, values))
-        elif values:
-            found[name] = [_string(name, each) for each in values]
+        name.encode()  # half of a character is refused here
+        found.update(_of_value(name, value))
         if len(found) > _MOST_PARTS:
             raise ValueError(f"it has more than {_MOST_PARTS} fields")
     return found, frozenset(name for name in found if isinstance(given.get(name), list))
+
+
+def _of_value(name: str, value: Any) -> Iterator[tuple[str, list[str]]]:
+    """Yield what one name of an object holds: nothing, strings, or objects."""
+    values = value if isinstance(value, list) else [] if value is None else [value]
+    if len(values) > _MOST_PARTS:
+        raise ValueError(f"'{name[:40]}' has more than {_MOST_PARTS} values")
+    if isinstance(value, list) and any(isinstance(each, dict) for each in values):
+        yield from _of_objects(name, values)
+    elif values:
+        yield name, [_string(name, each) for each in values]
 
 
 def _of_objects(name: str, values: list[Any]) -> Iterator[tuple[str, list[str]]]:
@@ -187,7 +210,7 @@ def _string(name: str, value: Any) -> str:
         return "1" if value else "0"
     if isinstance(value, str | int | float):
         text = str(value)
-        text.encode()  # half of a character is refused here
+        text.encode()
         return text
     raise ValueError(f"'{name[:40]}' must be a string or a list of strings")
 
@@ -202,6 +225,8 @@ def _of_parts(content_type: str, body: bytes) -> Iterator[tuple[str, str]]:
         raise ValueError(f"it has more than {_MOST_PARTS} parts")
     for part in parts[1:-1]:
         head, _, content = part.partition(b"\r\n\r\n")
+        if len(head) > _HEAD_BYTES:
+            raise ValueError(f"a part has more than {_HEAD_BYTES} bytes of headers")
         if b"filename=" in head.lower():
             raise ValueError("files are not accepted here")
         if (name := _NAME.search(head)) is not None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from dragoman_gateway.errors import ApiError, for_code
 from dragoman_gateway.glossaries.usable import UsableGlossary
@@ -19,10 +20,13 @@ from dragoman_schemas.results import ItemResult, TranslationResult
 from dragoman_text.detection import Detection
 from dragoman_text.letters import first_letters
 
+T = TypeVar("T")
 _ENOUGH_LETTERS: Final = 40
 """Texts with fewer letters are judged with the others of their job by the worker."""
 _IN_A_THREAD: Final = 16 * 1024
 """Texts of more bytes than that are read in a thread: they would stop all other requests."""
+_THREADS: Final = 2
+"""Each takes its share of one interpreter from the requests of all keys."""
 
 
 class Detector(Protocol):
@@ -71,6 +75,13 @@ class _Item(NamedTuple):
     content: str
 
 
+class _Read(NamedTuple):
+    """A text that was read, and the language that it seems to be in."""
+
+    text: Text
+    guess: Detection | None
+
+
 class TextTranslator:
     """Translates requests."""
 
@@ -88,40 +99,54 @@ class TextTranslator:
         self._detector = detector
         self._languages = languages
         self._default_source = default_source
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="texts")
+        self._turns: dict[str, asyncio.Lock] = {}
 
     async def translate(self, request: TextRequest, caller: Caller) -> list[TranslatedText]:
         """Return the translations in the order asked. Raises ApiError and DragomanError."""
-        texts = await self._read(request)
-        guesses = [self._guess(request, text) for text in texts]
         await self._usage.check(caller.key, sum(map(len, request.texts)))
-        found = await self._items(request, caller, texts, guesses)
-        return [
-            self._answer(request, given, text, found[number], guesses[number])
-            for number, (given, text) in enumerate(zip(request.texts, texts, strict=True))
-        ]
+        weight = sum(map(size, request.texts))
+        read = await self._aside(caller.key, weight, lambda: self._read(request))
+        found = await self._items(request, caller, read)
+        return await self._aside(
+            caller.key,
+            weight,
+            lambda: [
+                self._answer(request, given, each, items)
+                for given, each, items in zip(request.texts, read, found, strict=True)
+            ],
+        )
 
     def detect(self, text: str) -> Detection | None:
         """Return the likeliest of the languages that are offered; None without letters."""
         return self._detector.detect(text, self._languages().bases)
 
-    async def _read(self, request: TextRequest) -> list[Text]:
-        if sum(map(size, request.texts)) > _IN_A_THREAD:
-            return await asyncio.to_thread(read_texts, request.texts, request.markup)
-        return read_texts(request.texts, request.markup)
+    async def _aside(self, key: Key, weight: int, work: Callable[[], T]) -> T:
+        """Return what work returns; in a thread if texts have many bytes, once a time for a key."""
+        if weight <= _IN_A_THREAD:
+            return work()
+        async with self._turns.setdefault(key.id, asyncio.Lock()):
+            running = asyncio.get_running_loop().run_in_executor(self._threads, work)
+            try:
+                return await asyncio.shield(running)
+            finally:
+                await asyncio.wait([running])  # a caller that left keeps its key's turn
 
-    def _guess(self, request: TextRequest, text: Text) -> Detection | None:
-        return None if request.source is not None else self.detect(text.prose)
+    def _read(self, request: TextRequest) -> list[_Read]:
+        """Return the texts as items, with their languages unless the caller says it."""
+        detect = request.source is None
+        texts = read_texts(request.texts, request.markup)
+        return [_Read(each, self.detect(each.prose) if detect else None) for each in texts]
 
     async def _items(
         self,
         request: TextRequest,
         caller: Caller,
-        texts: Sequence[Text],
-        guesses: Sequence[Detection | None],
+        read: Sequence[_Read],
     ) -> list[list[ItemResult]]:
         """Return the results of the items of each text."""
-        found: list[list[ItemResult]] = [[] for _ in texts]
-        batches = list(_batches(texts, guesses))
+        found: list[list[ItemResult]] = [[] for _ in read]
+        batches = list(_batches(read))
         results = await _all(self._jobs.result(_asked(request, caller, each)) for each in batches)
         for batch, result in zip(batches, results, strict=True):
             for item, translated in zip(batch, _translations(result, len(batch)), strict=True):
@@ -132,10 +157,10 @@ class TextTranslator:
         self,
         request: TextRequest,
         given: str,
-        text: Text,
+        read: _Read,
         items: Sequence[ItemResult],
-        guess: Detection | None,
     ) -> TranslatedText:
+        text, guess = read
         found = (each.detected_source_lang for each in items)
         reported = next((tag for tag in found if tag is not None), None)
         source = request.source or reported or (guess.language if guess else self._default_source)
@@ -148,12 +173,10 @@ class TextTranslator:
         return TranslatedText(written, source, sure, "quality_failed" if kept else None)
 
 
-def _batches(
-    texts: Sequence[Text], guesses: Sequence[Detection | None]
-) -> Iterator[Sequence[_Item]]:
+def _batches(read: Sequence[_Read]) -> Iterator[Sequence[_Item]]:
     """Yield the items of each job: short texts with those of their own language."""
     groups: dict[str | None, list[_Item]] = {}
-    for number, (text, guess) in enumerate(zip(texts, guesses, strict=True)):
+    for number, (text, guess) in enumerate(read):
         short = guess is not None and len(first_letters(text.prose)) < _ENOUGH_LETTERS
         group = groups.setdefault(guess.language if short and guess else None, [])
         group += (_Item(number, content) for content in text.items)

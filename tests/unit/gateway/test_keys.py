@@ -108,6 +108,14 @@ def test_a_changed_file_counts_at_once_and_a_broken_one_never(tmp_path: Path) ->
         (f'[[key]]\nid = "a"\nsha256 = "{"0" * 64}"\ncolour = 1\n', "colour"),
         (f'[[key]]\nid = "a"\nsha256 = "{"0" * 64}"\nclass = "none"\n', "class none"),
         (f'[[key]]\nid = "a"\nsha256 = "{"0" * 64}"\n' * 2, "same id"),
+        (
+            f'[[key]]\nid = "a"\nsha256 = "{"0" * 64}"\n[[key]]\nid = "b"\nsha256 = "{"0" * 64}"\n',
+            "same sha256",
+        ),
+        (f'[[key]]\nid = "a"\nsha256 = "{"0" * 64}"\nexpires = 2027-01-31T00:00:00\n', "expires"),
+        ('[[key]]\nid = "a"\nsha256 = "dg_canary"\n', "sha256"),
+        ('[[key]]\nid = "a"\nsecret = "dg_canary"\n', "secret"),
+        ('[[key]]\nid = "a"\nsecret = dg_canary\n', "keys.toml"),
         ("key = 1", "key"),
         ("\x00", "keys.toml"),
     ],
@@ -116,8 +124,16 @@ def test_a_wrong_file_is_refused_with_the_reason(tmp_path: Path, content: str, w
     path = tmp_path / "keys.toml"
     path.write_text(content)
     path.chmod(0o600)
-    with pytest.raises(SettingsError, match=words):
+    with pytest.raises(SettingsError, match=words) as refused:
         read(path)
+    assert "canary" not in str(refused.value)
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe", tmp_path / "missing"):
+        with pytest.raises(SettingsError, match=r"serve\.keys_file"):
+            read(path)
 
 
 def test_a_file_that_others_may_read_is_refused(tmp_path: Path) -> None:
