@@ -115,6 +115,9 @@ gateway-suites: install services ## DeepL's own test suites against the gateway 
 	@test -n "$(DEEPL_PYTHON)$(DEEPL_NODE)" || { echo "name checkouts: make gateway-suites DEEPL_PYTHON=DIR DEEPL_NODE=DIR" >&2; exit 2; }
 	PYTHONPATH=tests $(BIN)/python tests/gateway/run_suites.py $(if $(DEEPL_PYTHON),--python $(DEEPL_PYTHON)) $(if $(DEEPL_NODE),--node $(DEEPL_NODE))
 
+pages-suites: install services ## Build and run the programs of the pages for Java and Node (needs Maven, Node and their registries)
+	PYTHONPATH=tests $(BIN)/python tests/pages/run.py
+
 mutants: install services ## Break the code in small ways: a test must turn red for each (ARGS="--jobs 2")
 	PYTHONPATH=tests $(BIN)/python tests/mutants/run.py $(ARGS)
 
@@ -138,4 +141,4 @@ compose-up: ## Start Kafka, Redis, Prometheus, Grafana and a worker without GPU 
 compose-down: ## Stop the containers of `make compose-up`; their volumes stay
 	$(COMPOSE) --profile echo --profile gpu down
 
-.PHONY: help demo test install services check style mypy pyright imports docs unit chaos odd fuzz soak fmt lock release gateway-suites mutants speed-beside vllm-names clean compose-up compose-down
+.PHONY: help demo test install services check style mypy pyright imports docs unit chaos odd fuzz soak fmt lock release gateway-suites pages-suites mutants speed-beside vllm-names clean compose-up compose-down

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import re
+import tomllib
+from html import escape
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +31,17 @@ COPIED: Final = (
 _LINK: Final = re.compile(r"(\]\()(?![a-z]+:|#)([^)#\s]+)")
 
 
+def on_config(config: MkDocsConfig) -> None:
+    """Put the version, and the repository's address if DRAGOMAN_REPOSITORY has it, on every page.
+
+    Not by `repo_url`: with that the theme's script asks github.com from a reader's browser.
+    """
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    address = os.environ.get("DRAGOMAN_REPOSITORY", "")
+    repository = f' · <a href="{escape(address)}">repository</a>' if address else ""
+    config.copyright = f"Dragoman {project['version']} · Apache-2.0{repository}"
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the files outside docs/ that pages link to."""
     for pattern in COPIED:
@@ -39,9 +52,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
     """Rewrite each link between docs/ and the rest of the repository to where the site has it."""
     source = _in_repository(page.file.src_uri)
+    if page.is_homepage:
+        markdown += f"\n\n{config.copyright}\n"
 
     def moved(link: re.Match[str]) -> str:
         target = os.path.normpath(source.parent / link[2])
