@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from support.fakes.played_worker import records
+from support.processes.child_process import ChildProcess, command
 from support.processes.installation import Installation, a_job
 from support.services.kafka_broker import KafkaBroker
 from support.services.redis_server import RedisServer
@@ -234,3 +235,31 @@ def test_approved_translations_of_a_text_are_forgotten(
     assert installation("memory", "show", "--text", "Save now").returncode == 1
     assert installation("memory", "show", "--text", "Open now").returncode == 0
     assert installation("forget", "--memory-text", str(tmp_path / "none")).returncode == 2
+
+
+def test_an_outage_of_redis_longer_than_the_connect_timeout_costs_no_result(
+    kafka: KafkaBroker, tmp_path: Path
+) -> None:
+    name = kafka.create_topic(f"outage-{uuid.uuid4().hex[:8]}", 2)
+    kafka.create_topic(f"{name}-dead", 2)
+    texts = [f"Line {number}." for number in range(400)]
+    jobs = tmp_path / "jobs.jsonl"
+    jobs.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), "utf-8")
+    with RedisServer(appendonly="yes", appendfsync="always") as server:
+        made = Installation(kafka, server, name, tmp_path)
+        env = {**made.env, "DRAGOMAN_CONNECT_TIMEOUT_S": "1"}
+        asked = command("dragoman", "submit", str(jobs), "--to", "de", "--wait")
+        with (
+            made.worker(engine__echo__latency_s=3.0),
+            ChildProcess(asked, log=tmp_path / "submit", env=env, split_streams=True) as waiting,
+        ):
+            waiting.wait_for(
+                lambda: made.redis.xlen("dragoman:events") > 0, timeout_s=60, what="a result"
+            )
+            server.kill()
+            waiting.wait_for(lambda: "waiting for it" in waiting.errors, timeout_s=60, what="told")
+            server.start()
+            assert waiting.wait(timeout_s=120) == 0
+            found = [line.partition("\t")[2] for line in waiting.output.splitlines()]
+        made.redis.close()
+    assert sorted(found) == sorted(f"[de] {text}" for text in texts)

@@ -258,6 +258,7 @@ async def _await_results(handles: list[JobHandle], how: _How) -> int:
     from dragoman_producer.window import as_ended, in_order
 
     waits = Waits("dragoman submit", how.timeout_s)
+    waits.outage.reached()  # it has taken the jobs
     status = SUCCESS
     ordered = as_ended if how.as_json else in_order
     with waits.quiet():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -87,13 +88,13 @@ class Submission:
 
             async def digest(name: str) -> str | None:
                 try:
-                    found = await glossaries.read(name)
+                    found = await waits.outage.over(partial(glossaries.read, name))
                 except GlossaryError:  # the worker says what is wrong with it
                     return None
                 return None if found is None else found.meta.digest
 
             bulk = self.bulk = BulkSubmission(
-                client, digest, self._refuse_job, resubmit=self.resubmit
+                client, digest, self._refuse_job, waits.outage, resubmit=self.resubmit
             )
             await self._warn(client)
             lines = inputs.jobs_of_file(self.path, self.wanted, self._refuse_line)

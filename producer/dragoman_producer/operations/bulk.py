@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from functools import partial
 from typing import Final, NamedTuple
 
 from dragoman_producer.client import TranslationClient
 from dragoman_producer.errors import SubmitFailed
 from dragoman_producer.handle import JobHandle
 from dragoman_producer.operations.causes import Causes
+from dragoman_producer.operations.outage import Outage
 from dragoman_producer.operations.seen import SeenLines
 from dragoman_producer.window import in_order
 from dragoman_schemas.content_ids import LINE_PREFIX, content_id
@@ -48,6 +50,7 @@ class BulkSubmission:
         client: TranslationClient,
         glossary_digest: GlossaryDigest,
         refuse: Callable[[SubmitFailed], None],
+        outage: Outage,
         *,
         resubmit: bool = False,
     ) -> None:
@@ -55,6 +58,7 @@ class BulkSubmission:
         self._client = client
         self._glossary_digest = glossary_digest
         self._refuse = refuse
+        self._outage = outage
         self._resubmit = resubmit
         self._seen = SeenLines()
         self._reopened: set[str] = set()
@@ -67,7 +71,7 @@ class BulkSubmission:
     async def submitted(self, lines: Iterable[JobLine]) -> AsyncGenerator[Submitted]:
         """Yield each line once Kafka has acknowledged its job, in the order of the lines.
 
-        Raises the errors that concern all jobs, such as Unreachable.
+        An outage delays them. Raises the errors that concern all jobs, such as Unreachable.
         """
         async for outcome in in_order(lines, self._attempt, in_flight=UNACKNOWLEDGED):
             if isinstance(outcome, SubmitFailed):
@@ -100,20 +104,21 @@ class BulkSubmission:
             return Submitted(self._client.job(job.job_id), is_equal=True)
         begun = self._begun[job.job_id] = asyncio.Event()
         try:
-            return Submitted(
-                await self._client.submit(
-                    job, resubmit=self._resubmit, reopened=self._reopened, skip_completed=True
-                )
-            )
+            return Submitted(await self._outage.over(partial(self._published, job)))
         finally:
             begun.set()
             self._begun.pop(job.job_id, None)
+
+    async def _published(self, job: TranslationJob) -> JobHandle:
+        return await self._client.submit(
+            job, resubmit=self._resubmit, reopened=self._reopened, skip_completed=True
+        )
 
     async def _has_key(self, job_id: str) -> bool:
         """Return whether an earlier line has made a key; its submission may be under way."""
         if (begun := self._begun.get(job_id)) is not None:
             await begun.wait()
-        return await self._client.state(job_id) is not None
+        return await self._outage.over(partial(self._client.state, job_id)) is not None
 
     async def _identified(self, job: TranslationJob) -> TranslationJob:
         """Return the job with the id of its content."""

@@ -22,6 +22,7 @@ from dragoman_producer.handle import JobHandle
 from dragoman_producer.manifest.database import Manifest, NoSpace
 from dragoman_producer.manifest.jobs import JobRows
 from dragoman_producer.manifest.spent import add_spent
+from dragoman_producer.operations.outage import PATIENCE_S, Outage
 from dragoman_producer.operations.workers import LiveWorker
 from dragoman_producer.runs.events import Event, Progressed, Waiting
 from dragoman_producer.runs.planning import PlannedJob, RunPlanner
@@ -31,12 +32,9 @@ from dragoman_schemas.glossaries import GlossaryEntry
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_schemas.results import ItemResult, JobStatus, TranslationResult
 
-PATIENCE_S: Final = 300.0
-"""How long Kafka or Redis may be unavailable before the run stops; the next run goes on."""
 GRACE_S: Final = 5.0
 """How long a run that was stopped waits for jobs in flight."""
 _LOOK_S: Final = 30.0
-_PAUSE_S: Final = 1.0
 _ROWS_PER_COMMIT: Final = 2_000
 _COMMIT_S: Final = 0.5
 
@@ -81,7 +79,7 @@ class Runner:
         self._planner = planner
         self._run = run
         self._emit = emit
-        self._patience_s = patience_s
+        self._outage = Outage(lambda line: emit(Waiting(line)), patience_s=patience_s)
         self._most = in_flight
         self._held = 0
         self._free = asyncio.Condition()
@@ -92,9 +90,6 @@ class Runner:
         self._rows: list[tuple[Any, ...]] = []
         self._ended: list[tuple[str]] = []
         self._written_at = 0.0
-        self._down_since: float | None = None
-        self._reached = False
-        """Whether a job was acknowledged: until then, waiting would hide a wrong address."""
         self._quiet = Quiet(lambda line: emit(Waiting(line)))
         self.stopping = asyncio.Event()
         self.failure: Exception | None = None
@@ -130,7 +125,7 @@ class Runner:
                 in_flight=max(1, self._most // 8),
                 reopened=self._reopened,
             ):
-                self._down_since, self._reached = None, True
+                self._outage.reached()
                 planned = self._unacknowledged.pop(handle.job_id)
                 self._collect(planned, handle)
         except SomeNotSubmitted as some:
@@ -221,22 +216,15 @@ class Runner:
                 if not await self._outlasted(error):
                     return None
             else:
-                self._down_since = None
+                self._outage.reached()
                 self._quiet.heard()
                 return result
 
     async def _outlasted(self, error: Unreachable) -> bool:
         """Wait a little during an outage; return False once the patience has ended."""
-        now = asyncio.get_running_loop().time()
-        if self._down_since is None:
-            self._down_since = now
-            if self._reached:
-                self._emit(Waiting(str(error)))
-        patience_s = self._patience_s if self._reached else 0.0
-        if now - self._down_since >= patience_s or self.stopping.is_set():
+        if self.stopping.is_set() or not await self._outage.outlasts(error):
             self._fail(error)
             return False
-        await asyncio.sleep(_PAUSE_S)
         return True
 
     def _fail(self, error: Exception) -> None:

@@ -17,6 +17,7 @@ from dragoman_producer.manifest.files import FileRows
 from dragoman_producer.manifest.jobs import JobRows
 from dragoman_producer.manifest.runs import RunRows, seconds_for, target_langs
 from dragoman_producer.manifest.spent import count_rows, spent_in
+from dragoman_producer.operations.outage import PATIENCE_S
 from dragoman_producer.operations.workers import outlasting
 from dragoman_producer.runs.batching import JOB_SEGMENTS, Glossary
 from dragoman_producer.runs.budget import Spent, costs, rate_of, tokens_for
@@ -30,7 +31,7 @@ from dragoman_producer.runs.planning import Need, PlannedJob, RunPlanner, Target
 from dragoman_producer.runs.reading import FileReader
 from dragoman_producer.runs.report import RunReport
 from dragoman_producer.runs.request import MissingGlossary, NothingNamed, RunRequest, Stop
-from dragoman_producer.runs.running import PATIENCE_S, Client, Remove, Runner
+from dragoman_producer.runs.running import Client, Remove, Runner
 from dragoman_producer.runs.selecting import MANIFEST, REPORT, STATE_FOLDER, FoundFile, Selection
 from dragoman_producer.runs.stored_terms import StoredTerms
 from dragoman_producer.runs.writing import DocumentWriter

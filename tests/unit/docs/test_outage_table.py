@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from dragoman_connections.settings import DragomanSettings, KafkaSettings
+from dragoman_producer.operations.outage import PATIENCE_S
 from dragoman_producer.runs.report import RunReport
-from dragoman_producer.runs.running import PATIENCE_S
 from dragoman_worker.backoff import LONGEST_S, backoff, pause_s
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.stores.connection import SOCKET_TIMEOUT_S
@@ -39,7 +39,8 @@ def exit_status(**documents: int) -> int:
         ("worker at work", f"`kafka.session_timeout_s` ({KafkaSettings().session_timeout_s:g} s)"),
         ("translation memory", f"after {RECALL_LIMIT_S:g} s for the first"),
         ("worker that starts", f"({WORKER_S:g} s)"),
-        ("`dragoman submit`", f"{CLIENT_S:g} s, then exit 1"),
+        ("`dragoman submit`", f"{CLIENT_S:g} s at the start"),
+        ("`dragoman submit`", f"waits {PATIENCE_S:g} s"),
         ("`dragoman translate`", f"{CLIENT_S:g} s at the start"),
         ("`dragoman translate`", f"waits {PATIENCE_S:g} s"),
         ("`dragoman translate`", f"exit {exit_status(done=1, failed=1)} if any document is done"),
