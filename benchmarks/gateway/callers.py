@@ -13,32 +13,20 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import hashlib
 import json
-import shutil
 import statistics
-import sys
-import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import aiohttp
 import psutil
+from started import HEADERS, site
 
-from dragoman_connections.settings import DragomanSettings, load_settings
 from dragoman_producer.client import TranslationClient
 from dragoman_schemas.jobs import TranslationJob
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from support.processes.gateway_process import GatewayProcess
-from support.processes.worker_process import WorkerProcess
-from support.services.kafka_broker import KafkaBroker
-from support.services.redis_server import RedisServer
 
-_SECRET = "dg_benchmark"  # noqa: S105
-_HEADERS = {"Authorization": f"DeepL-Auth-Key {_SECRET}"}
 Ask = Callable[[list[str]], Awaitable[None]]
 _WORDS = "The quick brown fox number {} jumps over the lazy dog {} today."
 
@@ -95,7 +83,7 @@ async def measure(options: argparse.Namespace, gateway: GatewayProcess, settings
     connector = aiohttp.TCPConnector(limit=0)
     async with (
         TranslationClient(settings=settings) as client,
-        aiohttp.ClientSession(gateway.url, connector=connector, headers=_HEADERS) as http,
+        aiohttp.ClientSession(gateway.url, connector=connector, headers=HEADERS) as http,
     ):
         sides = {"direct": directly(client), "gateway": through(http)}
         for ask in sides.values():
@@ -127,31 +115,8 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name, KafkaBroker() as kafka:
-        folder = Path(name)
-        topic = kafka.create_topic("gateway-bench", 4, None)
-        kafka.create_topic(f"{topic}-dead", 1, None)
-        keys = folder / "keys.toml"
-        with RedisServer(binary=shutil.which("redis-server") or "redis-server") as redis:
-            given: dict[str, Any] = {"kafka": kafka.bootstrap, "redis": redis.url, "topic": topic}
-            settings = load_settings(
-                DragomanSettings,
-                options={"kafka.bootstrap_servers": kafka.bootstrap, "kafka.topics": topic,
-                         "redis.url": redis.url},
-            )  # fmt: skip
-            digest = hashlib.sha256(_SECRET.encode()).hexdigest()
-            keys.write_text(
-                f'[[key]]\nid = "b"\nsha256 = "{digest}"\nmax_in_flight = 100000\n'
-                "max_characters_in_flight = 1000000000\n"
-            )
-            keys.chmod(0o600)
-            serve = {"serve.keys_file": str(keys), "serve.log_requests": False}
-            with (
-                WorkerProcess(folder, **given, settings={"quality.level": "off"}) as worker,
-                GatewayProcess(folder, **given, settings=serve) as gateway,
-            ):
-                worker.ready()
-                asyncio.run(measure(options, gateway.ready(), settings))
+    with site("gateway-bench", worker={"quality.level": "off"}) as started:
+        asyncio.run(measure(options, started.gateway, started.settings))
 
 
 if __name__ == "__main__":

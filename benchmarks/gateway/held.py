@@ -11,27 +11,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import hashlib
 import json
 import resource
-import shutil
-import sys
-import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
 import aiohttp
 import psutil
+from started import HEADERS, site
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from support.processes.gateway_process import GatewayProcess
-from support.processes.worker_process import WorkerProcess
-from support.services.kafka_broker import KafkaBroker
-from support.services.redis_server import RedisServer
-
-_SECRET = "dg_benchmark"  # noqa: S105
-_HEADERS = {"Authorization": f"DeepL-Auth-Key {_SECRET}"}
 
 
 def _body(text: str) -> dict[str, str]:
@@ -41,7 +30,7 @@ def _body(text: str) -> dict[str, str]:
 async def held(gateway: GatewayProcess, count: int) -> dict[str, Any]:
     """Hold requests whose texts take 5 s; return their statuses and the memory meanwhile."""
     connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(gateway.url, connector=connector, headers=_HEADERS) as http:
+    async with aiohttp.ClientSession(gateway.url, connector=connector, headers=HEADERS) as http:
 
         async def ask(number: int) -> int:
             body = _body(f"#!sleep 5\nText {number}.")
@@ -66,7 +55,7 @@ async def slow(gateway: GatewayProcess, count: int) -> dict[str, Any]:
     began = time.monotonic()
     pairs = []
     worst = 0.0
-    async with aiohttp.ClientSession(gateway.url, headers=_HEADERS) as http:
+    async with aiohttp.ClientSession(gateway.url, headers=HEADERS) as http:
         for number in range(count):
             reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
             writer.write(b"POST /v2/translate HTTP/1.1\r\nHost: x\r\n")
@@ -92,23 +81,10 @@ def main() -> None:
     options = parser.parse_args()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    with tempfile.TemporaryDirectory() as name, KafkaBroker() as kafka:
-        folder = Path(name)
-        topic = kafka.create_topic("gateway-held", 4, None)
-        kafka.create_topic(f"{topic}-dead", 1, None)
-        keys = folder / "keys.toml"
-        digest = hashlib.sha256(_SECRET.encode()).hexdigest()
-        keys.write_text(f'[[key]]\nid = "b"\nsha256 = "{digest}"\nmax_in_flight = 100000\n')
-        keys.chmod(0o600)
-        with RedisServer(binary=shutil.which("redis-server") or "redis-server") as redis:
-            given: dict[str, Any] = {"kafka": kafka.bootstrap, "redis": redis.url, "topic": topic}
-            serve = {"serve.keys_file": str(keys), "serve.log_requests": False}
-            worker = WorkerProcess(folder, **given, settings={"limits.max_in_flight_jobs": 8000})
-            with worker, GatewayProcess(folder, **given, settings=serve) as gateway:
-                worker.ready()
-                gateway.ready()
-                for measured in (slow, held):
-                    print(json.dumps(asyncio.run(measured(gateway, options.count))), flush=True)
+    with site("gateway-held", worker={"limits.max_in_flight_jobs": 8000}) as started:
+        for measured in (slow, held):
+            row = asyncio.run(measured(started.gateway, options.count))
+            print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":

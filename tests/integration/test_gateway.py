@@ -6,9 +6,7 @@ import json
 import re
 import signal
 import subprocess
-import threading
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +18,7 @@ import libretranslatepy
 import pytest
 import redis
 
-from dragoman_gateway.jobs import ABANDONED_S
+from support.gateway_callers import Callers, asked, post
 from support.processes.gateway_process import GatewayProcess
 from support.processes.waiting import wait_until
 from support.processes.worker_process import ForkedWorker
@@ -85,24 +83,6 @@ def served(
 @pytest.fixture
 def translator(served: GatewayProcess) -> deepl.DeepLClient:
     return deepl.DeepLClient("any-key", server_url=served.url)
-
-
-def post(url: str, body: dict[str, Any], timeout_s: float = 90) -> tuple[int, Any]:
-    """Return status and JSON of the answer; status 0 if there was none."""
-    request = urllib.request.Request(  # noqa: S310 - of this machine
-        f"{url}/v2/translate", json.dumps(body).encode(), {"Content-Type": "application/json"}
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310
-            return answer.status, json.load(answer)
-    except urllib.error.HTTPError as error:
-        return error.code, json.load(error)
-    except OSError:
-        return 0, None
-
-
-def asked(text: str) -> dict[str, str]:
-    return {"text": text, "source_lang": "EN", "target_lang": "DE"}
 
 
 # --- the official packages ----------------------------------------------------------------------
@@ -197,53 +177,31 @@ def test_an_sdk_that_gives_up_and_asks_again_pays_once(
     assert site.deliveries() == [1]
 
 
-class Callers:
-    """Callers that ask for one text after the other, and for each again until it is answered."""
-
-    def __init__(self, url: str, count: int) -> None:
-        self.answers: dict[str, list[int]] = {}
-        self._url, self._stop = url, threading.Event()
-        self._threads = [threading.Thread(target=self._call, args=(n,)) for n in range(count)]
-        for thread in self._threads:
-            thread.start()
-
-    def answered(self) -> int:
-        """Return how many texts are answered."""
-        return sum(tries[-1:] == [200] for tries in list(self.answers.values()))
-
-    def wait_for(self, count: int) -> None:
-        """Wait until so many texts are answered."""
-        wait_until(lambda: self.answered() >= count, timeout_s=90, what="answers")
-
-    def stop(self) -> None:
-        """Let each caller get its last answer."""
-        self._stop.set()
-        for thread in self._threads:
-            thread.join(2 * ABANDONED_S)
-
-    def _call(self, number: int) -> None:
-        turn = 0
-        while not self._stop.is_set():
-            text, turn = f"Text {number} {turn}.", turn + 1
-            tries = self.answers.setdefault(text, [])
-            while not tries or tries[-1] != 200:
-                tries.append(post(self._url, asked(text), timeout_s=30)[0])
-                if tries[-1] == 0:
-                    time.sleep(0.05)  # nothing listens while it starts again
+SOON_ABANDONED = """
+import sys
+from dragoman_gateway import cli, jobs
+jobs.ABANDONED_S = 3.0
+sys.exit(cli.main())
+"""
+"""A gateway that takes over after 3 s, not 60, what another one did not publish."""
 
 
 def test_a_gateway_killed_under_load_pays_nothing_twice_and_leaves_no_caller_without_an_answer(
     site: Site,
 ) -> None:
-    with site.worker(**{"engine.echo.latency_s": 0.2}) as worker, site.gateway() as gateway:
-        worker.ready()
-        callers = Callers(gateway.ready().url, 16)
-        for _ in range(4):
-            callers.wait_for(callers.answered() + 20)
-            gateway.kill()
-            gateway.start()
-            gateway.ready()
-        callers.stop()
+    """`benchmarks/gateway/kills.py` kills it 30 times."""
+    with site.worker(**{"engine.echo.latency_s": 0.2}) as worker:
+        gateway = site.gateway(hold_s=4)
+        gateway.argv[1:3] = ["-c", SOON_ABANDONED]
+        with gateway:
+            worker.ready()
+            callers = Callers(gateway.ready().url, 16)
+            for _ in range(2):
+                callers.wait_for(callers.answered() + 20)
+                gateway.kill()
+                gateway.start()
+                gateway.ready()
+            callers.stop()
     assert all(tries[-1] == 200 for tries in callers.answers.values())
     assert set(site.deliveries()) == {1}
     assert len(site.jobs()) == len(callers.answers)
