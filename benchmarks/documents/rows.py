@@ -1,6 +1,9 @@
-"""Rows by `translate`, jobs by `submit` and `result`: seconds, memory and losses, on real services.
+"""Rows by `translate`, jobs by `submit` and `result`: seconds, memory and losses.
 
 python benchmarks/documents/rows.py --rows 500000 --only parquet,submit
+python benchmarks/documents/rows.py --rows 200000 --only jsonl,submit --services box,real
+
+On real Kafka and Redis with a worker, or through a box (`dragoman up`), each with the echo engine.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -21,6 +25,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+from support.processes.box_process import BoxProcess
 from support.processes.worker_process import WorkerProcess
 from support.services.kafka_broker import KafkaBroker
 from support.services.redis_server import RedisServer
@@ -118,29 +123,47 @@ def lost(source: Path, out: Path) -> int:
     return sum(one != f"[de] {text}" for text, one in pairs)
 
 
-def main() -> None:
-    """Measure."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, default=500_000)
-    parser.add_argument("--only", default="parquet,jsonl,csv,submit")
-    given = parser.parse_args()
-    count, only = given.rows, given.only.split(",")
-    with (
-        tempfile.TemporaryDirectory() as name,
-        KafkaBroker() as broker,
-        RedisServer(appendonly="yes") as server,
-    ):
-        folder = Path(name)
-        if set(only) - {"submit"}:
-            write(folder, count)
-        broker.create_topic("dragoman.jobs", 4)
+@contextmanager
+def real(folder: Path) -> Iterator[tuple[str, str]]:
+    """Run Kafka, Redis and a worker; yield the addresses."""
+    with KafkaBroker() as broker, RedisServer(appendonly="yes") as server:
+        broker.create_topic("dragoman.jobs", 12)
         broker.create_topic("dragoman.dead-letters")
         with WorkerProcess(
             folder, kafka=broker.bootstrap, redis=server.url, topic="dragoman.jobs",
             settings={"kafka.dead_letter_topic": "dragoman.dead-letters"},
         ) as worker:  # fmt: skip
             worker.ready(60)
-            at = (broker.bootstrap, server.url)
+            yield broker.bootstrap, server.url
+
+
+@contextmanager
+def box(folder: Path) -> Iterator[tuple[str, str]]:
+    """Run a box; yield its addresses. One that drops records ends by itself."""
+    with BoxProcess(folder, "--engine", "echo") as process:
+        reached = process.reached()
+        yield reached["bootstrap_servers"], reached["redis_url"]
+        held = sum(part.memory_info().rss for part in process.parts())
+        print(f"box: running {process.running}, {held / 2**20:.0f} MB in all parts", flush=True)
+
+
+def main() -> None:
+    """Measure."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=500_000)
+    parser.add_argument("--only", default="parquet,jsonl,csv,submit")
+    parser.add_argument("--services", default="real", help="real, box, or both with a comma")
+    given = parser.parse_args()
+    count, only = given.rows, given.only.split(",")
+    for kind_of in given.services.split(","):
+        with (
+            tempfile.TemporaryDirectory(prefix="rows-") as name,
+            {"real": real, "box": box}[kind_of](Path(name)) as at,
+        ):
+            print(f"--- {kind_of}", flush=True)
+            folder = Path(name)
+            if set(only) - {"submit"}:
+                write(folder, count)
             for kind in only:
                 if kind == "submit":
                     submitted(folder, count, *at)

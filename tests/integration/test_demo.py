@@ -86,7 +86,8 @@ def test_a_broker_that_dies_ends_the_demo(demo: Demo) -> None:
         own = _children(process) if process.running else []
         return [child for child in own if "dragoman_producer.box.broker" in argv_of(child)]
 
-    [broker] = process.wait_for(brokers, timeout_s=90, what="the broker")
+    process.wait_for(lambda: "Starting the engine" in process.errors, timeout_s=90, what="Redis")
+    [broker] = brokers()
     children = _children(process)
     broker.kill()
     assert process.wait(timeout_s=60) == 1

@@ -70,6 +70,20 @@ async def test_a_complete_output_is_kept_where_other_settings_would_lose_a_trans
     assert output() == "One.\n[de] Two.\n"
 
 
+async def test_translations_of_another_engine_on_this_host_do_not_count() -> None:
+    for engine, expected in (("echo", "done"), ("echo", "unchanged"), ("model", "done")):
+        found = await ran(translation=Translation(engine=engine))
+        assert found[:2] == (0, expected), engine
+    failing = Translation(engine="another")
+    assert await ran("One.", translation=failing) == (3, "failed", "poorer")
+    again = await ran(translation=Translation(engine="model"))
+    assert again == (0, "unchanged", "no_target_change")
+        0,
+        "unchanged",
+        "no_target_change",
+    )
+
+
 async def test_a_complete_output_is_kept_where_a_refresh_would_lose_a_translation() -> None:
     refresh = Translation(memory="refresh")
     assert await ran("One.", "Two.", translation=refresh) == (3, "failed", "poorer")
