@@ -22,15 +22,15 @@ from pathlib import Path
 import psutil
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from support.processes.box_process import BoxProcess
+from support.processes.box_process import BoxPart, BoxProcess
 from support.processes.child_process import ChildProcess, command
 from support.processes.forked_command import run_forked
-from support.processes.waiting import wait_until
 
 PACED = {
     "DRAGOMAN_ENGINE__ECHO__LATENCY_S": "0.5",
     "DRAGOMAN_ENGINE__OPTIONS": '{"max_num_seqs": 128}',
 }
+PARTS: tuple[BoxPart, ...] = ("worker", "redis")
 ECHO = ("--engine", "echo")
 
 
@@ -61,9 +61,11 @@ class Run:
         """Wait until rows came for so many seconds, counted from the first that the client told."""
         since = None
         while since is None or time.monotonic() - since < seconds:
-            before = self.told()
-            self.client.wait_for(lambda seen=before: len(self.told()) > len(seen), timeout_s=120,
-                                 what="more rows")  # fmt: skip
+            seen = len(self.told())
+            while len(self.told()) == seen:
+                if not self.client.running:
+                    raise SystemExit(f"the rows were too few: {self.client.output[-2000:]}")
+                time.sleep(0.2)
             since = since or time.monotonic()
 
     def say(self, what: str) -> None:
@@ -91,14 +93,14 @@ def parts(folder: Path, rows: int, every: float, times: int) -> None:
         box.reached()
         run = Run(folder, "parts", rows)
         for number in range(times):
-            for part in ("worker", "redis", "client"):
+            for part in PARTS:
                 run.progress(every)
                 run.say(f"kill -9 {part} ({number + 1})")
-                if part == "client":
-                    run.client.kill()
-                    run.again()
-                else:
-                    box.kill_part(part)
+                box.kill_part(part)
+            run.progress(every)
+            run.say(f"kill -9 client ({number + 1})")
+            run.client.kill()
+            run.again()
         run.progress(every)
         run.say("kill -9 broker")
         box.kill_part("broker")
@@ -124,8 +126,7 @@ def whole(folder: Path, rows: int, every: float, times: int) -> None:
         for each in every_process:
             each.send_signal(signal.SIGKILL)
         run.client.wait(timeout_s=20)
-        wait_until(lambda gone=every_process: not any(map(psutil.Process.is_running, gone)),
-                   timeout_s=30, what="the end of all")  # fmt: skip
+        psutil.wait_procs(every_process, timeout=30)
         run.again()
     run.say(json.dumps(run.end()))
 

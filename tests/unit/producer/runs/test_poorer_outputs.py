@@ -78,10 +78,6 @@ async def test_translations_of_another_engine_on_this_host_do_not_count() -> Non
     assert await ran("One.", translation=failing) == (3, "failed", "poorer")
     again = await ran(translation=Translation(engine="model"))
     assert again == (0, "unchanged", "no_target_change")
-        0,
-        "unchanged",
-        "no_target_change",
-    )
 
 
 async def test_a_complete_output_is_kept_where_a_refresh_would_lose_a_translation() -> None:
