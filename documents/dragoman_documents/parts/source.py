@@ -166,14 +166,16 @@ class SourceFile:
 
     def _texts(self, *, scans: bool) -> Iterator[str]:
         """Yield the texts of the parts. Raises DocumentError (`too_large`)."""
-        text = ""
+        text, line = "", 1
         for more in self._decoded(scans=scans):
             text += more
             while cut := self._cut(text):
                 yield text[:cut]
+                line += text.count("\n", 0, cut)
                 text = text[cut:]
             if len(text) > LARGEST_PART:
-                what = f"{len(text):,} characters without a place to cut it; split the file"
+                what = f"from line {line:,} on, {LARGEST_PART:,} characters are one value; "
+                what += "close the quote that is open there, or shorten the value"
                 raise DocumentError("too_large", what)
         if text:
             yield text

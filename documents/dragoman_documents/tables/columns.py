@@ -228,8 +228,14 @@ def _has_text(values: Sequence[str]) -> bool:
 
 
 def source_of(column: str, names: Sequence[str], width: int) -> int | None:
-    """Return a column by its name, or by its number from 1; None if there is none."""
-    if column in names:
+    """Return a column by its name, or by its number from 1; None if there is none.
+
+    Raises DocumentError for a name that several columns have.
+    """
+    if (count := names.count(column)) > 1:
+        what = f"{count} of its columns are named {column}; rename one of them"
+        raise DocumentError("wrong_type", what)
+    if count:
         return names.index(column)
     return int(column) - 1 if column.isdecimal() and 0 < int(column) <= width else None
 

@@ -293,8 +293,10 @@ def test_a_file_without_a_place_to_cut_it_is_too_large(
     part_bytes: Callable[..., None], tmp_path: Path
 ) -> None:
     part_bytes(10)
-    done = Done(tmp_path, "jsonl", b'{"a": "' + b"x" * 2_000 + b'"}', translated)
+    rows = b'{"a": "One."}\n' * 3
+    done = Done(tmp_path, "jsonl", rows + b'{"a": "' + b"x" * 2_000 + b'"}', translated)
     assert done.refused == "too_large"
+    assert done.known["detail"].startswith("from line 4 on, 500 characters are one value; ")
 
 
 def test_the_digest_of_an_output_is_that_of_its_bytes(

@@ -306,3 +306,9 @@ def test_a_translation_that_a_spreadsheet_would_compute_is_left_out() -> None:
 def test_huge_headers_take_linear_time(name: str) -> None:
     header = ",".join(f"{name}{number}" if number else name for number in range(5_000))
     assert_identity(CSV, f"{header}\n{'A hat,' * 100}\n".encode(), IN_PLACE)
+
+
+def test_a_name_that_two_columns_have_is_refused() -> None:
+    data = b"title,title,id\nA hat,A shoe,1\n"
+    with pytest.raises(DocumentError, match="2 of its columns are named title; rename one"):
+        CSV.extract(data, Options("de", columns=("title",)))
