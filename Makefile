@@ -44,7 +44,8 @@ $(VENV)/.synced: requirements/cpu.lock
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	@echo "Installing what requirements/cpu.lock lists (6 GB, mostly torch; once, 1-4 minutes) ..."
-	@$(BIN)/uv pip sync --python $(BIN)/python requirements/cpu.lock
+	@$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements/cpu.lock
+	@echo "Installed $$(grep -c '^[a-z].*==' requirements/cpu.lock) packages into $(VENV)."
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.synced pyproject.toml

@@ -96,6 +96,8 @@ def _make(out: Path | None) -> None:
 
 
 _FAILURES = (BoxFailed, BoxUnusable, ChildFailed, DragomanError, FolderBusy, NoFolder, NoSpace)
+_GRACE_S = 1.0
+"""Seconds that its jobs may take after Ctrl-C: nothing of the demonstration outlives it."""
 _ENGINES = {EngineKind.VLLM: "demo", EngineKind.ECHO: "echo"}
 """Names of a box's engines."""
 Act = Callable[[Box, Screen], Coroutine[None, None, int]]
@@ -173,7 +175,7 @@ async def _until_signal(engine: EngineKind, folder: Path, screen: Screen, act: A
 
     async def act_on_services() -> int:
         choice = choice_of(model=None, server=None, engine=_ENGINES[engine])
-        async with running(choice, folder, folder, screen) as (box, end):
+        async with running(choice, folder, folder, screen, grace_s=_GRACE_S) as (box, end):
             return await unless_ended(act(box, screen), end)
 
     task = asyncio.create_task(act_on_services(), name="demo")

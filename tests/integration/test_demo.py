@@ -111,6 +111,18 @@ def test_a_demo_interrupted_during_its_start_leaves_nothing(
     _nothing_left(children, folder)
 
 
+@pytest.mark.timeout(1000)
+def test_ctrl_c_while_it_translates_stops_the_demo_within_seconds(
+    demo: Demo, folder: Path, demo_model: Path
+) -> None:
+    process = demo()
+    children = wait_until(lambda: _children(process), timeout_s=90, what="children")
+    process.wait_for(lambda: "✓ Starting the engine" in process.errors, timeout_s=800, what="the model")
+    process.send(signal.SIGINT)
+    assert process.wait(timeout_s=30) == 130, process.errors
+    _nothing_left(children, folder)
+
+
 def test_a_worker_that_cannot_start_is_reported_with_its_last_log_lines(
     demo: Demo, folder: Path
 ) -> None:

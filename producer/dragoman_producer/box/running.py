@@ -23,7 +23,7 @@ from dragoman_producer.box.logs import bound_logs
 from dragoman_producer.box.part_child import USAGE_ERROR, Part, PartChild, PartFailed
 from dragoman_producer.box.room import shortages
 from dragoman_producer.box.screen import BoxScreen
-from dragoman_producer.box.worker_part import worker_part
+from dragoman_producer.box.worker_part import GRACE_S, worker_part
 from dragoman_producer.operations.topics import DEFAULT_PARTITIONS
 from dragoman_schemas import names
 from dragoman_schemas.box import announce
@@ -43,7 +43,14 @@ class Box:
     """Addresses of the running services, and the tasks that watch them."""
 
     def __init__(
-        self, choice: EngineChoice, data: Path, runtime: Path, screen: BoxScreen, bootstrap: str
+        self,
+        choice: EngineChoice,
+        data: Path,
+        runtime: Path,
+        screen: BoxScreen,
+        *,
+        bootstrap: str,
+        grace_s: float,
     ) -> None:
         self.choice = choice
         self.bootstrap = bootstrap
@@ -52,7 +59,9 @@ class Box:
         self._screen = screen
         self._redis = EmbeddedRedis(data, runtime)
         self._client = redis.asyncio.Redis.from_url(self._redis.url)
-        self.worker = worker_part(choice, bootstrap=bootstrap, redis_url=self._redis.url)
+        self.worker = worker_part(
+            choice, bootstrap=bootstrap, redis_url=self._redis.url, grace_s=grace_s
+        )
         self.gateway_url: str | None = None
 
     @property
@@ -174,11 +183,18 @@ class Box:
 
 @asynccontextmanager
 async def running(
-    choice: EngineChoice, data: Path, runtime: Path, screen: BoxScreen, *, gateway: bool = False
+    choice: EngineChoice,
+    data: Path,
+    runtime: Path,
+    screen: BoxScreen,
+    *,
+    gateway: bool = False,
+    grace_s: float = GRACE_S,
 ) -> AsyncIterator[tuple[Box, asyncio.Future[None]]]:
     """Run a box while the context is open; yield it, and a future of the error that ends it.
 
-    With `gateway` it has one too, whose key is in the data folder. These errors are also raised
+    With `gateway` it has one too, whose key is in the data folder. Jobs in the worker may take
+    `grace_s` seconds when the context is left. These errors are also raised
     where a service does not start: ChildFailed, BoxFailed and BoxUnusable.
     """
     stack = AsyncExitStack()
@@ -186,7 +202,7 @@ async def running(
         async with screen.step("Starting a Kafka broker and a Redis server on this machine"):
             broker = await stack.enter_async_context(EmbeddedBroker(_TOPICS))
             choice = await recognized(choice)
-            box = Box(choice, data, runtime, screen, broker.bootstrap)
+            box = Box(choice, data, runtime, screen, bootstrap=broker.bootstrap, grace_s=grace_s)
             watch = _Watch(stack)
             stored, ready = asyncio.Event(), asyncio.Event()
             watch.add("broker", _until_dead(broker))

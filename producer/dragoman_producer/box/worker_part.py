@@ -8,13 +8,19 @@ from typing import Any, Final
 from dragoman_producer.box.engine_choice import OWNED, EngineChoice, demo_model
 from dragoman_producer.box.part_child import Part, environment_without, free_port
 
-_GRACE_S: Final = 25.0
-# The drain's grace, and the time that vLLM takes to exit on a busy machine.
-_EXIT_S: Final = _GRACE_S + 20.0
+GRACE_S: Final = 25.0
+_VLLM_EXITS_S: Final = 20.0
+"""Seconds that vLLM takes to exit on a busy machine."""
 
 
-def worker_part(choice: EngineChoice, *, bootstrap: str, redis_url: str) -> Part:
-    """Return how the worker of a box runs."""
+def worker_part(
+    choice: EngineChoice, *, bootstrap: str, redis_url: str, grace_s: float = GRACE_S
+) -> Part:
+    """Return how the worker of a box runs.
+
+    `grace_s` is how long its jobs may take after SIGTERM. With less than the usual time nothing is
+    to outlive the box, so vLLM is killed instead of waited for.
+    """
     port = free_port()
     return Part(
         name="worker",
@@ -24,13 +30,13 @@ def worker_part(choice: EngineChoice, *, bootstrap: str, redis_url: str) -> Part
             "kafka": {"bootstrap_servers": bootstrap},
             "redis": {"url": redis_url},
             "http": {"port": port},
-            "shutdown": {"grace_s": _GRACE_S},
+            "shutdown": {"grace_s": grace_s},
             **_engine_settings(choice),
         },
         pairs=choice.settings_of(gateway=False),
         environment=worker_environment(choice),
         page_port=port,
-        exit_s=_EXIT_S,
+        exit_s=grace_s + (_VLLM_EXITS_S if grace_s >= GRACE_S else 0.5),
     )
 
 
