@@ -13,6 +13,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 LOCK_FOR := --python-version 3.11 --no-header --quiet
+# Of the GPU image: the newest that has run on GPUs with this worker.
+VLLM := 0.26.0
 COMPOSE := docker compose --file deploy/compose.yaml
 # Links are cut in network namespaces: Linux, and root with its rights. Elsewhere that test is left
 # out, and pytest says so ("deselected").
@@ -104,6 +106,10 @@ lock: install ## Resolve requirements/*.lock from pyproject.toml (ARGS=--upgrade
 		$(BIN)/uv pip compile $(LOCK_FOR) --generate-hashes pyproject.toml --extra $$extra \
 			--constraint requirements/cpu.lock -o requirements/$$extra.lock >/dev/null; \
 	done
+	@# The GPU image: its Python, the vLLM that has run on GPUs, and CUDA's torch, which [tool.uv] replaces for CPUs.
+	@echo "vllm==$(VLLM)" | $(BIN)/uv pip compile --no-config --no-header --quiet --generate-hashes --python-version 3.12 \
+		--python-platform x86_64-manylinux_2_28 pyproject.toml --extra worker --extra otel --extra msk \
+		--constraint - -o requirements/worker.lock >/dev/null
 
 release: install ## Build what a release publishes into dist/; uploads nothing
 	@.ci/release

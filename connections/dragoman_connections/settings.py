@@ -26,7 +26,7 @@ from pydantic_settings import (
 from pydantic_settings.exceptions import SettingsError as UnreadableSource
 
 from dragoman_connections.groups import GroupWithSecrets, TracingSettings
-from dragoman_connections.invalid_settings import in_one_line, of_environment
+from dragoman_connections.invalid_settings import in_one_line, of_environment, unknown_group
 from dragoman_connections.redis_access.address import RedisAddress, hosts_of, parse_redis_url
 from dragoman_schemas import names
 
@@ -244,12 +244,14 @@ def load_settings(
 
     Raises SettingsError with one line that names every invalid setting and the valid values.
     """
-    file = _read_toml(config) if config else {}
+    file, given = _read_toml(config) if config else {}, _nested(options or {})
+    if (unknown := unknown_group((given, file), ENV_PREFIX)) is not None:
+        raise SettingsError(unknown)
     build: Any = kind  # takes `_file`, which is a source, not a setting
     try:
-        settings: SomeSettings = build(_file=file, **_nested(options or {}))
+        settings: SomeSettings = build(_file=file, **given)
     except ValidationError as error:
-        raise SettingsError(in_one_line(error)) from None
+        raise SettingsError(in_one_line(error, kind)) from None
     except UnreadableSource as error:
         raise SettingsError(of_environment(error, ENV_PREFIX)) from None
     return settings
@@ -282,7 +284,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise SettingsError(f"--config {path}: {error.strerror}; give a readable file") from None
     except (ValueError, RecursionError) as error:  # a TOMLDecodeError is a ValueError
-        raise SettingsError(f"--config {path}: {error}") from None
+        raise SettingsError(f"--config {path} is not valid TOML: {error}") from None
 
 
 def _nested(options: Mapping[str, Any]) -> dict[str, Any]:

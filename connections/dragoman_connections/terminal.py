@@ -75,6 +75,6 @@ def how_to_install(extra: Extra) -> str:
     return f"in a clone of the repository, `pip install '.[{extra}]'`"
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a count with its noun: `1 file`, `2,000 files`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """Return a count with its noun: `1 file`, `2,000 files`. `plural` is by default noun + s."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

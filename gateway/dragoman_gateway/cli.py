@@ -36,10 +36,17 @@ def run(
     ] = None,
     pairs: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Set one setting. May be repeated."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Set one setting, such as serve.port=8080; repeatable.",
+        ),
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Try everything, print what would fail, and stop.")
+        bool,
+        typer.Option(
+            "--check", help="Check settings, keys, Kafka and Redis, print every problem, and exit."
+        ),
     ] = False,
 ) -> None:
     """Serve DeepL's and LibreTranslate's APIs in front of the queue."""
@@ -57,12 +64,14 @@ def run(
     raise typer.Exit(status)
 
 
-@serve.command("new-key")
+@serve.command(
+    "new-key", short_help="Make a key: print its secret once, and the lines for the keys file."
+)
 def new_key(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="Name of the key, shown in logs.")],
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="Name of the key, as logs show it.")],
     *,
     free: Annotated[
-        bool, typer.Option("--fx", help="End it in :fx, as DeepL's free keys do.")
+        bool, typer.Option("--fx", help="End the secret in :fx, as DeepL's free keys do.")
     ] = False,
 ) -> None:
     """Make a key: print its secret once, and the lines for serve.keys_file."""

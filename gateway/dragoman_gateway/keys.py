@@ -127,7 +127,7 @@ def _read(path: Path, classes: tuple[str, ...]) -> dict[str, Key]:
     except OSError as error:
         raise SettingsError(f"serve.keys_file: {path}: {error.strerror}") from None
     except ValidationError as error:
-        raise SettingsError(f"serve.keys_file: {path}: {in_one_line(error)}") from None
+        raise SettingsError(f"serve.keys_file: {path}: {in_one_line(error, _File)}") from None
     except ValueError as error:
         raise SettingsError(f"serve.keys_file: {path}: {error}") from None
     _check(path, found.key, classes)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         TranslationRejected,
         Unreachable,
         Unreadable,
+        WrongBroker,
         WrongStore,
     )
     from dragoman_producer.handle import JobHandle
@@ -62,6 +63,7 @@ __all__ = [
     "TranslationResult",
     "Unreachable",
     "Unreadable",
+    "WrongBroker",
     "WrongStore",
     "load_settings",
 ]

@@ -18,7 +18,7 @@ from aiokafka.errors import (
 from dragoman_connections.kafka_client import client_options, security_problem
 from dragoman_connections.kafka_tokens import token_problem
 from dragoman_connections.settings import KafkaSettings
-from dragoman_producer.errors import BrokerRefused, BrokerUnreachable
+from dragoman_producer.errors import BrokerRefused, BrokerUnreachable, WrongBroker
 
 
 def connection_options(settings: KafkaSettings) -> dict[str, Any]:
@@ -29,10 +29,20 @@ def connection_options(settings: KafkaSettings) -> dict[str, Any]:
     return {**client_options(settings), "client_id": "dragoman"}
 
 
-async def unreachable(settings: KafkaSettings, within_s: float, why: object) -> BrokerUnreachable:
+async def wrong_broker(settings: KafkaSettings) -> WrongBroker | None:
+    """Return the error if a broker answers and does not accept user, password, SASL or TLS."""
+    why = await security_problem(settings)
+    return None if why is None else WrongBroker(why)
+
+
+async def unreachable(
+    settings: KafkaSettings, within_s: float, why: object
+) -> BrokerUnreachable | WrongBroker:
     """Return the error for a broker that did not answer in time, with address and likely cause."""
     servers = settings.bootstrap_servers
-    hint = await token_problem(settings) or await security_problem(settings)
+    hint = await token_problem(settings)
+    if hint is None and (wrong := await wrong_broker(settings)) is not None:
+        return wrong
     if hint is None and await _some_port_open(servers):
         hint = (
             f"the port is open, but nothing there speaks Kafka over {settings.security_protocol} "
@@ -41,9 +51,9 @@ async def unreachable(settings: KafkaSettings, within_s: float, why: object) -> 
         if settings.sasl_mechanism == "OAUTHBEARER":
             hint += ", and whether the broker rejects the token of kafka.sasl_oauth_token_file"
     elif hint is None:
-        hint = "is it running? check kafka.bootstrap_servers"
+        hint = "is it running? Check kafka.bootstrap_servers"
     return BrokerUnreachable(
-        f"Kafka at {servers} could not be reached within {within_s:g} s{_first_line(why)}: {hint}"
+        f"Can't reach Kafka at {servers} within {within_s:g} s{_first_line(why)}: {hint}"
     )
 
 

@@ -5,6 +5,7 @@
     │   ├── BrokerUnreachable      Kafka; nothing more is published
     │   └── StoreUnreachable       Redis; nothing is known about any job
     ├── BrokerRefused              Kafka answered, but refused: no such topic, no right to write
+    │   └── WrongBroker            user, password, SASL or TLS settings do not fit the broker
     ├── StoreRefused               Redis answered, but refused: out of memory, for example
     │   └── WrongStore             redis.url is wrong for it: user, password, database, kind
     ├── ClientClosed               the client was closed during a call
@@ -26,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dragoman_connections.terminal import counted
 from dragoman_schemas.results import JobStatus, TranslationResult
 
 
@@ -51,6 +53,10 @@ class BrokerRefused(DragomanError):
 
 class StoreRefused(DragomanError):
     """Redis replied with an error that waiting does not cure."""
+
+
+class WrongBroker(BrokerRefused):
+    """The settings of Kafka's security do not fit the broker, or it rejects user and password."""
 
 
 class WrongStore(StoreRefused):
@@ -133,7 +139,7 @@ class SomeNotSubmitted(DragomanError):
     """Some jobs of a submit_many were refused; all others were published."""
 
     def __init__(self, refused: Sequence[SubmitFailed]) -> None:
-        super().__init__(f"{len(refused):,} jobs were not submitted; the first: {refused[0]}")
+        super().__init__(f"{counted(len(refused), 'job')} not submitted; the first: {refused[0]}")
         self.refused = tuple(refused)
 
 

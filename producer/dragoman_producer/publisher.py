@@ -19,7 +19,13 @@ from aiokafka.partitioner import DefaultPartitioner
 
 from dragoman_connections.kafka_producer import Headers, ReplaceableProducer
 from dragoman_connections.settings import KafkaSettings
-from dragoman_producer.broker import connection_options, end_within, hidden, unreachable
+from dragoman_producer.broker import (
+    connection_options,
+    end_within,
+    hidden,
+    unreachable,
+    wrong_broker,
+)
 from dragoman_producer.errors import BrokerRefused, BrokerUnreachable, ClientClosed
 from dragoman_producer.holding_back import HoldingBack
 
@@ -160,7 +166,8 @@ class Publisher:
     async def _start(self) -> AIOKafkaProducer:
         """Start a producer within connect_timeout_s.
 
-        Raises BrokerUnreachable, and ClusterAuthorizationFailedError, which no retry cures.
+        Raises BrokerUnreachable, and what no retry cures: WrongBroker and
+        ClusterAuthorizationFailedError.
         """
         deadline = asyncio.get_running_loop().time() + self._timeout_s
         pause_s = 0.1
@@ -174,6 +181,8 @@ class Publisher:
                 raise
             except (KafkaError, OSError, TimeoutError) as error:
                 await _stop(producer, 1.0)
+                if (wrong := await wrong_broker(self._settings)) is not None:
+                    raise wrong from None
                 if asyncio.get_running_loop().time() + pause_s >= deadline:
                     raise await unreachable(self._settings, self._timeout_s, error) from None
             except BaseException:

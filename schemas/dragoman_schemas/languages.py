@@ -23,7 +23,8 @@ def normalise(tag: str) -> str:
     Raises UnknownLanguage, naming the tag.
     """
     if not _is_language(tag):
-        raise UnknownLanguage(f"{tag[:40]!r} is not a language: give a BCP-47 tag such as de")
+        shown = f"{tag[:40]!r} is not a language{_meant(tag)}"
+        raise UnknownLanguage(f"{shown}; give a BCP-47 tag such as de or pt-BR")
     return langcodes.standardize_tag(tag)
 
 
@@ -61,6 +62,14 @@ def _likely_script(tag: str) -> str | None:
         return langcodes.get(tag).maximize().script
     except ValueError:  # another program wrote this tag
         return None
+
+
+def _meant(name: str) -> str:
+    """Return a hint if this is the name of a language, such as `german`."""
+    try:
+        return f" (did you mean {langcodes.find(name[:_LONGEST_TAG]).to_tag()}?)"
+    except (LookupError, ValueError):
+        return ""
 
 
 def _is_language(tag: str) -> bool:

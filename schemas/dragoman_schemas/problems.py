@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Final
 
 from pydantic_core import ErrorDetails
@@ -17,6 +16,7 @@ from dragoman_schemas.jobs import (
     TranslationJob,
     WireModel,
 )
+from dragoman_schemas.nearest import did_you_mean
 
 _SHOWN: Final = 3
 _LONGEST_VALUE: Final = 60
@@ -103,8 +103,7 @@ def _suggestion(problem: ErrorDetails) -> str:
     *parents, name = problem["loc"]
     model = _MODELS.get(parents[0] if parents else "", TranslationJob)
     names = [field.alias or name for name, field in model.model_fields.items()]
-    near = get_close_matches(str(name)[:_LONGEST_VALUE], names, n=1)
-    return f" (did you mean {near[0]}?)" if near else ""
+    return did_you_mean(str(name), names)
 
 
 def _quoted(loc: tuple[int | str, ...], value: object) -> str:

@@ -297,7 +297,7 @@ def test_check_prints_verdicts_instead_of_texts_and_a_summary(
     assert "Eins." not in ended.out
     assert ended.lines[0].startswith("c-1 completed: 1 item: 1 ")
     assert ended.lines[-1].startswith("2 jobs, 2 items: ")
-    assert "job c-2 is failed" in ended.err
+    assert "job c-2: failed" in ended.err
 
 
 def test_results_of_many_ids_come_in_the_order_of_the_arguments(

@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import ssl
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiokafka.errors import KafkaConnectionError
+from typer.testing import CliRunner
 
 from dragoman_connections.kafka_client import client_options
 from dragoman_connections.settings import KafkaSettings, SettingsError
 from dragoman_producer.broker import unreachable
+from dragoman_producer.cli.commands import _commands
+from dragoman_producer.errors import WrongBroker
+from dragoman_producer.publisher import Publisher
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.kafka.publisher import KafkaPublisher
 from support.services.kafka_broker import KafkaBroker
@@ -81,9 +86,52 @@ async def test_a_client_with_an_invalid_password_names_the_setting_and_no_object
         }
     )
     why = str(await unreachable(settings, 1, KafkaConnectionError("from [('127.0.0.1', 1)]")))
-    assert "reached within 1 s: kafka.sasl_plain_username, kafka.sasl_plain_password: " in why
+    assert why.startswith("kafka.sasl_plain_username, kafka.sasl_plain_password: ")
     assert "rejects them" in why
     assert "a-secret" not in why
+
+
+@pytest.mark.kafka
+def test_a_command_with_a_wrong_password_names_the_setting_and_does_not_wait(
+    guarded: KafkaBroker, tmp_path: Path
+) -> None:
+    file = tmp_path / "dragoman.toml"
+    file.write_text(
+        f"""connect_timeout_s = {PATIENCE_S}
+[kafka]
+bootstrap_servers = "{guarded.sasl_bootstrap}"
+security_protocol = "SASL_PLAINTEXT"
+sasl_plain_username = "ann"
+sasl_plain_password = "a-secret"
+"""
+    )
+    began = time.monotonic()
+    ended = CliRunner().invoke(_commands(), ["topics", "show", "--config", str(file)])
+    assert time.monotonic() - began < PATIENCE_S / 2
+    assert ended.exit_code == 2
+    assert "kafka.sasl_plain_username, kafka.sasl_plain_password: " in ended.stderr
+    assert "a-secret" not in ended.stderr
+
+
+@pytest.mark.kafka
+async def test_a_producer_with_a_wrong_password_does_not_wait_for_the_broker(
+    guarded: KafkaBroker,
+) -> None:
+    settings = KafkaSettings.model_validate(
+        {
+            "bootstrap_servers": guarded.sasl_bootstrap,
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_plain_username": "ann",
+            "sasl_plain_password": "a-secret",
+        }
+    )
+    publisher = Publisher(settings, connect_timeout_s=PATIENCE_S)
+    try:
+        async with asyncio.timeout(PATIENCE_S / 2):
+            with pytest.raises(WrongBroker, match=r"kafka\.sasl_plain_password"):
+                await publisher.publish("jobs", b"key", b"{}", [])
+    finally:
+        await publisher.close()
 
 
 @pytest.fixture

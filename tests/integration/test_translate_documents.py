@@ -371,8 +371,8 @@ def test_a_disk_too_small_for_the_manifest_ends_the_run_in_one_line(
     [
         (["--to", "xx-nonsense"], "--to: 'xx-nonsense' is not a language"),
         (["--from", "?"], "--from: '?' is not a language"),
-        (["--layout", "flat"], "--layout: 'flat' is none of folders, suffix"),
-        (["--format", "pdf"], "--format: 'pdf' is none of"),
+        (["--layout", "flat"], "--layout: 'flat' is not valid; choose folders or suffix"),
+        (["--format", "pdf"], "--format: 'pdf' is not valid"),
         (["--on-fail", "x"], "--on-fail"),
         (["--formality", "x"], "--formality"),
         (["--keep", "none.txt"], "--keep none.txt"),

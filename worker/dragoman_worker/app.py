@@ -185,6 +185,7 @@ class App:
         return {
             "profile": None if self._settings.engine.kind == "echo" else profile.name,
             "model": engine.model,
+            "memory": self._settings.memory_enabled,
             "languages": None if languages is None else sorted(languages),
             "formality": "formality" in profile.takes,
             "engine": {"name": engine.info.name, "version": engine.info.version},

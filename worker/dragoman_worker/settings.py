@@ -232,6 +232,12 @@ class WorkerSettings(DragomanSettings):
     http: HttpSettings = HttpSettings()
     log: LogSettings = LogSettings()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _every_group_is_read(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Let a missing `engine` be reported together with the other problems, not before them."""
+        return {"engine": {}, **given}
+
     @model_validator(mode="after")
     def _echo_is_not_judged(self) -> WorkerSettings:
         """Set `quality.level` to off with the echo engine, unless it is given."""

@@ -31,7 +31,10 @@ def audit(
     show: Annotated[
         int,
         typer.Option(
-            "--show", metavar="N", min=0, help="Print at most N broken records; --json prints all."
+            "--show",
+            metavar="N",
+            min=0,
+            help="Print at most N broken records; --json prints them all.",
         ),
     ] = 20,
     as_json: options.AsJson = False,
@@ -76,8 +79,8 @@ def _print_report(report: AuditReport, *, as_json: bool) -> None:
         print_note(f"dragoman audit: {hidden_topic(name, 'READ')}")
     for unread in report.deleted_unread:
         print_note(
-            f"{unread.topic}/{unread.partition}: {unread.count:,} records from offset "
-            f"{unread.first} were deleted by retention before a worker settled them"
+            f"{unread.topic}/{unread.partition}: retention deleted "
+            f"{counted(unread.count, 'record')} from offset {unread.first} before they were settled"
         )
     if as_json:
         print_json(_summary(report))
@@ -119,7 +122,7 @@ def _print_table(report: AuditReport) -> None:
     table = Table(width=_WIDTH)
     table.add_column("account")
     table.add_column("records", justify="right")
-    table.add_column("")
+    table.add_column("result")
     for account in Account:
         count = report.counts.get(account.value, 0)
         bad = account in BREAKS and count
@@ -132,6 +135,6 @@ def _print_table(report: AuditReport) -> None:
         print_note(f"{counted(len(report.workers), 'live worker')}, {jobs:,.1f} jobs/s")
     rate = report.records / report.seconds if report.seconds else 0.0
     print_note(
-        f"{report.records:,} records and {report.dead_letters:,} dead letters in "
+        f"{counted(report.records, 'record')} and {counted(report.dead_letters, 'dead letter')} in "
         f"{report.seconds:.1f} s ({rate:,.0f} records/s)"
     )

@@ -31,7 +31,10 @@ def cancel(
     kafka: options.Kafka = None,
     redis: options.Redis = None,
 ) -> None:
-    """Cancel jobs. Exit status 3: some were already terminal and did not change."""
+    """Cancel jobs.
+
+    Exit status 3: some had already ended and did not change.
+    """
     connection = ConnectionOptions(config, kafka, redis)
     found = chosen("dragoman cancel", job_ids, document_id, files=False)
     if document_id is not None:
@@ -51,9 +54,12 @@ async def _cancel_jobs(job_ids: list[str], connection: ConnectionOptions, *, as_
             if isinstance(now, Exception):
                 status = max(status, show_error(job_id, now, as_json=as_json))
                 continue
-            print_status(job_id, now, as_json=as_json)
             if before is None:
-                print_note(f"job {job_id} was unknown; if it is submitted later, it will not run")
+                print_note(
+                    f"job {job_id} is unknown: never submitted, or past its TTL; "
+                    "if it is submitted later, it will not run"
+                )
+            print_status(job_id, now, as_json=as_json)
             status = max(status, SUCCESS if now in {"cancelled", "running"} else PARTIAL)
     return status
 
@@ -74,8 +80,15 @@ async def _cancel_document(
     document_id: str, connection: ConnectionOptions, *, as_json: bool
 ) -> int:
     from dragoman_producer.client import TranslationClient  # keeps --help fast
+    from dragoman_producer.operations.document_jobs import document_total
 
-    async with TranslationClient(settings=connection.settings()) as client:
+    settings = connection.settings()
+    if not await document_total(settings, document_id):
+        print_note(
+            f"document {document_id} is unknown: no job of it was submitted, or all are past "
+            "their TTL; jobs of it that are submitted later will not run"
+        )
+    async with TranslationClient(settings=settings) as client:
         await client.cancel(document_id=document_id)
     if as_json:
         print_json({"document_id": document_id, "status": "cancelled"})

@@ -26,23 +26,25 @@ if TYPE_CHECKING:
 
 
 def check_links(
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="Sources: a file or folder.")],
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="Source file or folder.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder of the translations.")],
     *,
-    lang: Annotated[str, typer.Option("--lang", metavar="LANG", help="Language to check.")],
+    lang: Annotated[
+        str, typer.Option("--lang", metavar="LANG", help="Language of the translations to check.")
+    ],
     site: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Site generator whose Markdown it is; default: recognized by its configuration.",
+            help="Site generator, such as hugo; default: recognized by its configuration.",
         ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Check that links to headings work in translations as they do in their sources.
 
-    Reads files only. A translation is OUT/LANG/path, OUT/name.LANG.md or OUT/path. Exit status 3: a
-    link that works in the source is dead in the translation.
+    Looks for translations at OUT/LANG/path, OUT/name.LANG.md and OUT/path. Exit status 3: a link
+    that works in the source is dead in the translation.
     """
     tag = options.language("dragoman check-links", "--lang", lang)
     request = _request(source, out, tag or lang, site)
@@ -59,7 +61,7 @@ def _request(source: Path, out: Path, lang: str, site: str | None) -> RunRequest
         raise _usage_error(str(error)) from None
     for each in (source, out):
         if not each.exists():
-            raise _usage_error(f"{plain(each)}: there is no such file or folder")
+            raise _usage_error(f"{plain(each)}: no such file or folder")
     return RunRequest((source,), (lang,), out, reading=reading)
 
 
@@ -73,7 +75,7 @@ async def _checked(request: RunRequest, *, as_json: bool) -> int:
 
     pages, links = await checked(request)
     if not pages:
-        raise _usage_error(f"{plain(request.out)}: no translation of these sources is there")
+        raise _usage_error(f"{plain(request.out)}: no translations of these sources found")
     if as_json:
         print_json(links.reported())
     else:
@@ -87,5 +89,5 @@ def _print(pages: int, links: Links) -> None:
     print_note(
         f"{counted(pages, 'page')}, {counted(links.fragments, 'link')} to headings,"
         f" {links.dead:,} dead, "
-        f"{links.dead_in_source:,} of them in the source as well"
+        f"{links.dead_in_source:,} of them also in the source"
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Callable
 from importlib.metadata import entry_points
 from io import TextIOWrapper
 from pathlib import Path
@@ -88,55 +89,60 @@ def _commands() -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     app.callback()(_options)
-    app.command()(translate.translate)
-    app.command()(review.review)
-    app.command()(check_links.check_links)
-    app.command()(submit.submit)
-    app.command()(results.result)
-    app.command()(results.status)
-    app.command()(cancel.cancel)
-    app.command()(forget.forget)
-    app.command()(audit.audit)
-    app.command()(up.up)
+    for command in (
+        *(translate.translate, review.review, check_links.check_links, submit.submit),
+        *(results.result, results.status, cancel.cancel, forget.forget, audit.audit, up.up),
+    ):
+        _add(app, command)
     app.add_typer(_glossary_commands(), name="glossary")
     app.add_typer(_memory_commands(), name="memory")
     app.add_typer(_dead_letter_commands(), name="dead-letters")
     app.add_typer(_topic_commands(), name="topics")
     for found in sorted(entry_points(group=COMMANDS), key=lambda each: each.name):
-        app.add_typer(found.load(), name=found.name)
+        group: typer.Typer = found.load()
+        app.add_typer(group, name=found.name, short_help=group.info.help)
     return app
 
 
+def _add(app: typer.Typer, command: Callable[..., None], name: str | None = None) -> None:
+    """Add a command; the list of commands shows its whole first line, which Typer would cut."""
+    app.command(name, short_help=(command.__doc__ or "").partition("\n")[0])(command)
+
+
+def _group(purpose: str) -> typer.Typer:
+    return typer.Typer(help=purpose, short_help=purpose, no_args_is_help=True)
+
+
 def _glossary_commands() -> typer.Typer:
-    app = typer.Typer(help="Store glossaries that jobs name.", no_args_is_help=True)
-    app.command()(glossary.add)
-    app.command("list")(glossary.list_glossaries)
-    app.command()(glossary.show)
-    app.command()(glossary.remove)
+    app = _group("Store glossaries, which jobs name by glossary_id.")
+    _add(app, glossary.add)
+    _add(app, glossary.list_glossaries, "list")
+    _add(app, glossary.show)
+    _add(app, glossary.remove)
     return app
 
 
 def _memory_commands() -> typer.Typer:
-    app = typer.Typer(help="Show and fill the translation memory.", no_args_is_help=True)
-    app.command()(memory.show)
-    app.command("import")(memory_import.import_files)
-    app.command()(memory.export)
-    app.command()(memory.clear)
+    app = _group("Show, fill and clear the translation memory.")
+    _add(app, memory.show)
+    _add(app, memory_import.import_files, "import")
+    _add(app, memory.export)
+    _add(app, memory.clear)
     return app
 
 
 def _dead_letter_commands() -> typer.Typer:
-    app = typer.Typer(help="List failed jobs, and run them again.", no_args_is_help=True)
-    app.command("list")(dead_letters.list_dead_letters)
-    app.command()(dead_letters.show)
-    app.command()(dead_letters.replay)
+    app = _group("List failed jobs and run them again.")
+    _add(app, dead_letters.list_dead_letters, "list")
+    _add(app, dead_letters.show)
+    _add(app, dead_letters.replay)
     return app
 
 
 def _topic_commands() -> typer.Typer:
-    app = typer.Typer(help="Create and show the Kafka topics.", no_args_is_help=True)
-    app.command()(topics.create)
-    app.command()(topics.show)
+    app = _group("Create and show the Kafka topics.")
+    _add(app, topics.create)
+    _add(app, topics.show)
     return app
 
 
@@ -153,4 +159,4 @@ def _options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Submit texts for translation and read the results."""
+    """Translate files, folders and texts; submit jobs, read results, operate the queue."""

@@ -29,6 +29,7 @@ from dragoman_producer.cli.terminal import (
     run,
 )
 from dragoman_producer.operations.causes import Causes
+from dragoman_schemas.nearest import invalid_choice
 
 if TYPE_CHECKING:
     from dragoman_producer.operations.dead_letters import DeadLetterFilter, ReadDeadLetter
@@ -36,17 +37,19 @@ if TYPE_CHECKING:
 
 Codes = Annotated[
     list[str] | None,
-    typer.Option("--code", metavar="CODE", help="Select this error code; repeatable."),
+    typer.Option("--code", metavar="CODE", help="Only this error code; repeatable."),
 ]
 Since = Annotated[
     str | None,
     typer.Option(
-        "--since", metavar="TIME", help="Select those written at or after TIME (RFC 3339)."
+        "--since",
+        metavar="TIME",
+        help="Only those written at or after TIME, such as 2030-01-31T12:00:00Z.",
     ),
 ]
 Until = Annotated[
     str | None,
-    typer.Option("--until", metavar="TIME", help="Select those written before TIME (RFC 3339)."),
+    typer.Option("--until", metavar="TIME", help="Only those written before TIME."),
 ]
 
 
@@ -54,7 +57,7 @@ def list_dead_letters(
     *,
     codes: Codes = None,
     ids: Annotated[
-        list[str] | None, typer.Option("--id", metavar="ID", help="Select this job; repeatable.")
+        list[str] | None, typer.Option("--id", metavar="ID", help="Only this job; repeatable.")
     ] = None,
     since: Since = None,
     until: Until = None,
@@ -63,7 +66,7 @@ def list_dead_letters(
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option("--by", metavar="code", help="Count them by error code instead."),
+        typer.Option("--by", metavar="code", help="Print how many there are of each error code."),
     ] = None,
     as_json: options.AsJson = False,
     config: options.Config = None,
@@ -73,7 +76,7 @@ def list_dead_letters(
     """List dead letters: time, error code, job id, place, message."""
     wanted = _filter(codes, ids, since, until)
     if by not in {None, "code"}:
-        raise _invalid("--by", f"{by!r} is not valid; give code")
+        raise _invalid("--by", invalid_choice(by or "", ("code",)))
     causes = Causes()
     print_dead_letter = print_as_json if as_json else print_as_line
     connection = ConnectionOptions(config, kafka, redis)
@@ -95,7 +98,7 @@ def show(
     ],
     *,
     value: Annotated[
-        bool, typer.Option("--value", help="Print the record too, which holds user text.")
+        bool, typer.Option("--value", help="Print the record too; it holds the text to translate.")
     ] = False,
     as_json: options.AsJson = False,
     config: options.Config = None,
@@ -131,7 +134,8 @@ def replay(
     ] = None,
     *,
     everything: Annotated[
-        bool, typer.Option("--all", help="Replay all that the options select.")
+        bool,
+        typer.Option("--all", help="Replay all, or all that --code, --since and --until select."),
     ] = False,
     codes: Codes = None,
     since: Since = None,
@@ -154,7 +158,7 @@ def replay(
     is safe: a failure runs again once, and a completed job never.
     """
     if bool(names) == everything:
-        raise _invalid("replay", "give either ID... or --all")
+        raise _invalid("replay", "give ID... or --all")
     wanted = _filter(codes, names, since, until)
     rate_hz = _rate(rate)
     connection = ConnectionOptions(config, kafka, redis)

@@ -46,7 +46,7 @@ def forget(
     kafka: options.Kafka = None,
     redis: options.Redis = None,
 ) -> None:
-    """Remove jobs that have ended, with their results, and name what is left elsewhere.
+    """Remove ended jobs and their results, and say where copies may remain.
 
     Jobs that are queued or running would come back: cancel them first. Exit status 3: some jobs
     were not removed.
@@ -54,7 +54,9 @@ def forget(
     connection = ConnectionOptions(config, kafka, redis)
     if memory_text is not None:
         if job_ids or document_id is not None:
-            print_note("dragoman forget: --memory-text is for a call of its own")
+            print_note(
+                "dragoman forget: --memory-text cannot be combined with job ids or --document"
+            )
             raise typer.Exit(USAGE_ERROR)
         run(_forget_text(_text_of(memory_text), connection, as_json=as_json))
     jobs = chosen("dragoman forget", job_ids, document_id)
@@ -119,7 +121,7 @@ async def _removed(store: JobStore, job_ids: list[str], *, as_json: bool) -> int
         now = "removed" if answer.removed else answer.status or UNKNOWN
         print_status(job_id, now, as_json=as_json)
         if not answer.removed and answer.status is not None:
-            print_note(f"job {job_id} is {now}: cancel it first, or it would come back")
+            print_note(f"job {job_id} is {now} and was not removed; cancel it first")
             status = PARTIAL
     return status
 

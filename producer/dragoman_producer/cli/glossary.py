@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dragoman_connections.terminal import counted
 from dragoman_producer.cli import options
 from dragoman_producer.cli.options import ConnectionOptions
 from dragoman_producer.cli.terminal import (
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     from dragoman_producer.operations.glossary_draft import Draft
     from dragoman_schemas.glossaries import GlossaryEntry, GlossaryMeta
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The glossary's name, glossary_id.")]
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="Name of the glossary: what jobs give as glossary_id.")
+]
 To = Annotated[str | None, typer.Option("--to", metavar="LANG", help="Target language.")]
 
 
@@ -44,21 +47,23 @@ class _Merged:
 
 def add(
     name: Name,
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help=".tsv, .csv or .tmx.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Files in TSV, CSV or TMX.")
+    ],
     *,
     source: Annotated[
         str | None, typer.Option("--from", metavar="LANG", help="Source language.")
     ] = None,
     to: To = None,
     merge: Annotated[
-        bool, typer.Option("--merge", help="Keep stored terms that the files do not have.")
+        bool, typer.Option("--merge", help="Keep stored terms that are not in the files.")
     ] = False,
     as_json: options.AsJson = False,
     config: options.Config = None,
     kafka: options.Kafka = None,
     redis: options.Redis = None,
 ) -> None:
-    """Store the terms of files as a glossary, in place of what it held.
+    """Store the terms in files as a glossary, replacing its contents.
 
     A table has a header of language tags, or two columns and --to. Nothing is stored if any line
     is invalid. Exit status 1: a file is invalid, or the glossary changed meanwhile.
@@ -211,7 +216,9 @@ def _check_name(name: str) -> None:
     from dragoman_schemas.glossaries import GLOSSARY_NAME  # keeps --help fast
 
     if not GLOSSARY_NAME.fullmatch(name):
-        print_note("dragoman glossary: NAME must be 1-128 of A-Z a-z 0-9 . _ : -")
+        print_note(
+            f"dragoman glossary: {name[:60]!r} is not a name; give 1 to 128 of A-Z a-z 0-9 . _ : -"
+        )
         raise typer.Exit(USAGE_ERROR)
 
 
@@ -224,7 +231,7 @@ def _looked_up(wanted: str, tags: list[str]) -> list[str]:
 def _unknown(command: str, name: str) -> int:
     print_note(
         f"dragoman glossary {command}: there is no glossary {name}; "
-        "`dragoman glossary list` prints all"
+        "`dragoman glossary list` shows those that exist"
     )
     return FAILURE
 
@@ -247,11 +254,11 @@ def _report(name: str, draft: Draft, terms: _Merged, written: Written, *, as_jso
         print_note(f"{place(one.file, one.line, before)}: {KINDS[one.kind]}")
     for kind, count in draft.counts.items():
         if count > MOST_LISTED:
-            print_note(f"{count - MOST_LISTED:,} more lines: {KINDS[kind]}")
+            print_note(f"{counted(count - MOST_LISTED, 'more line')}: {KINDS[kind]}")
     if written.removed:
         print_note(f"{', '.join(written.removed)}: no longer in the glossary; --merge keeps them")
     if terms.replaced:
-        print_note(f"{terms.replaced:,} stored terms have other translations now")
+        print_note(f"{counted(terms.replaced, 'stored term')} now translated differently")
     print_line(f"{name}\t{action}\t{_summary(written.meta)}")
 
 

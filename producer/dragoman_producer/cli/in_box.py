@@ -1,4 +1,4 @@
-"""What commands with an engine of their own share: its options, its errors and its end."""
+"""The engine on this host: its options, its errors and its end, for `translate` and `up`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Model = Annotated[
     typer.Option(
         "--model",
         metavar="DIR|NAME",
-        help="A model's folder, or its name on a hub.",
+        help="Run this model: a folder, or a name such as tencent/Hy-MT2-7B.",
         rich_help_panel=_GROUP,
     ),
 ]
@@ -30,7 +30,7 @@ Server = Annotated[
     typer.Option(
         "--server",
         metavar="URL",
-        help="A server that speaks OpenAI's API.",
+        help="Use this OpenAI-compatible server, such as http://HOST:8000.",
         rich_help_panel=_GROUP,
     ),
 ]
@@ -38,8 +38,8 @@ Engine = Annotated[
     str | None,
     typer.Option(
         "--engine",
-        metavar="NAME",
-        help="demo: the demonstration's model; echo: no model, texts are tagged.",
+        metavar="demo|echo",
+        help="The small demo model, or no model: echo returns each text with a tag.",
         rich_help_panel=_GROUP,
     ),
 ]
@@ -48,7 +48,7 @@ Data = Annotated[
     typer.Option(
         "--data",
         metavar="DIR",
-        help="Folder of the results; default: dragoman/box in the user's data folder.",
+        help="Folder for the results; default: dragoman/box in your data folder.",
         rich_help_panel=_GROUP,
     ),
 ]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Ids = Annotated[
     list[str] | None,
-    typer.Argument(metavar="ID...|FILE|-", help="Job ids, a file of ids, or - for stdin."),
+    typer.Argument(metavar="ID...|FILE|-", help="Job ids, a file of job ids, or - for stdin."),
 ]
 Document = Annotated[
     str | None,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from dragoman_connections.settings import DragomanSettings
+from dragoman_connections.terminal import counted
 from dragoman_producer.cli.job_ids import ChosenJobs
 from dragoman_producer.cli.showing import UNKNOWN, one_line, print_status, report, show, show_error
 from dragoman_producer.cli.terminal import (
@@ -69,7 +70,7 @@ class JobReading:
         status = SUCCESS
         with ResultFile(out) as file:
             if file.kept:
-                print_note(f"{self.command}: {out} has {file.kept:,} results already")
+                print_note(f"{self.command}: {out} already has {counted(file.kept, 'result')}")
             async for _, found in self._read(settings, file.lacks):
                 if isinstance(found, TranslationResult):
                     file.add(encode_result(found))
@@ -138,7 +139,7 @@ class JobReading:
 
     def _summarize(self) -> None:
         if self.jobs.is_batch:
-            print_note(f"{self.command}: {self.found.told() or 'no job'}")
+            print_note(f"{self.command}: {self.found.told() or 'no job ids given'}")
 
 
 def _status_of(found: Found) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dragoman_connections.terminal import counted
 from dragoman_producer.cli import options
 from dragoman_producer.cli.options import ConnectionOptions
 from dragoman_producer.cli.terminal import (
@@ -41,7 +42,8 @@ class ExportFormat(StrEnum):
 def show(
     *,
     text: Annotated[
-        str | None, typer.Option("--text", metavar="TEXT", help="Print TEXT's translations.")
+        str | None,
+        typer.Option("--text", metavar="TEXT", help="Print the approved translations of TEXT."),
     ] = None,
     source: Source = None,
     to: To = None,
@@ -50,7 +52,7 @@ def show(
     kafka: options.Kafka = None,
     redis: options.Redis = None,
 ) -> None:
-    """Print entries and bytes of both tiers, or the approved translations of one text."""
+    """Print the size of the machine and the approved memory, or a text's approved translations."""
     wanted = _languages(source, to)
     if text is None and wanted != (None, None):
         raise _refused("show", "--from and --to select translations of --text; see memory export")
@@ -74,7 +76,10 @@ def show(
 
 def export(
     *,
-    form: Annotated[ExportFormat | None, typer.Option("--format", help="Default: jsonl.")] = None,
+    form: Annotated[
+        ExportFormat | None,
+        typer.Option("--format", metavar="jsonl|tmx|tsv", help="Format; default: jsonl."),
+    ] = None,
     source: Source = None,
     to: To = None,
     as_json: options.AsJson = False,
@@ -103,11 +108,13 @@ def export(
         writer.finish()
         if writer.left_out:
             print_note(
-                f"dragoman memory export: {writer.left_out:,} entries left out: "
+                f"dragoman memory export: {counted(writer.left_out, 'entry', 'entries')} left out: "
                 f"{writer.cannot_hold}; use --format jsonl"
             )
         if unreadable:
-            print_note(f"dragoman memory export: {unreadable:,} entries are unreadable")
+            print_note(
+                f"dragoman memory export: {counted(unreadable, 'entry', 'entries')} cannot be read"
+            )
         return PARTIAL if writer.left_out or unreadable else SUCCESS
 
     with_store(work, ConnectionOptions(config, kafka, redis))
@@ -191,7 +198,7 @@ def _print_tier(name: str, tier: Tier, *, as_json: bool) -> None:
         print_json({"tier": name, "entries": tier.entries, "bytes": tier.size})
     else:
         size = "" if tier.size is None else f"\t{tier.size:,} bytes"
-        print_line(f"{name}\t{tier.entries:,} translations{size}")
+        print_line(f"{name}\t{counted(tier.entries, 'translation')}{size}")
 
 
 def _print_entry(entry: ApprovedTranslation, *, as_json: bool) -> None:

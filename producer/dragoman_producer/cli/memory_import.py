@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from dragoman_connections.terminal import counted
 from dragoman_producer.cli import options
 from dragoman_producer.cli.memory import Source, To, with_store
 from dragoman_producer.cli.options import ConnectionOptions
@@ -72,7 +73,7 @@ class _Import:
 
         for kind, count in self.problems.items():
             if count > _MOST_LISTED:
-                print_note(f"{count - _MOST_LISTED:,} more lines: {KINDS[kind]}")
+                print_note(f"{counted(count - _MOST_LISTED, 'more line')}: {KINDS[kind]}")
         counts = self.stored()
         if self.as_json:
             print_json({**counts, "problems": dict(self.problems), "complete": self.complete})
@@ -86,7 +87,7 @@ class _Import:
 
 def import_files(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help=".tmx, .tsv, .csv or .jsonl.")
+        list[Path], typer.Argument(metavar="FILE...", help="Files in TMX, TSV, CSV or JSONL.")
     ],
     *,
     source: Source = None,
@@ -96,7 +97,7 @@ def import_files(
     kafka: options.Kafka = None,
     redis: options.Redis = None,
 ) -> None:
-    """Store the translations of files as approved: items with these texts are not generated.
+    """Store the translations in files as approved; jobs with these texts reuse them.
 
     Repeating an import is safe. Lines that cannot be imported are named. Exit status 3: some were,
     1: nothing was imported.
@@ -104,6 +105,7 @@ def import_files(
     command = "dragoman memory"
     given = options.language(command, "--from", source), options.language(command, "--to", to)
     state = _Import(as_json)
+    connection = ConnectionOptions(config, kafka, redis)
 
     async def work(store: MemoryStore) -> int:
         from dragoman_producer.errors import DragomanError  # keeps --help fast
@@ -119,13 +121,28 @@ def import_files(
                 f"dragoman memory import: {error}. Run the command again afterwards: what is "
                 "stored counts as unchanged"
             )
+        await _note_memory_off(connection)
         return state.report()
 
     def interrupted() -> str:
         stored = sum(state.stored().values())
         return f"; imported so far: {stored:,} (repeating the command is safe)"
 
-    with_store(work, ConnectionOptions(config, kafka, redis), interrupted)
+    with_store(work, connection, interrupted)
+
+
+async def _note_memory_off(connection: ConnectionOptions) -> None:
+    """Tell the user if live workers do not read what was imported."""
+    from dragoman_producer.operations.workers import live_workers  # keeps --help fast
+
+    off = [
+        each.replica for each in await live_workers(connection.settings()) if not each.has_memory
+    ]
+    if off:
+        print_note(
+            f"dragoman memory import: {plain(off[0])} has its memory off and will not use these "
+            "translations; set memory.enabled = true for it (off by default with the echo engine)"
+        )
 
 
 async def _import_all(

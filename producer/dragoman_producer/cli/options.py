@@ -17,27 +17,34 @@ _GROUP = "Connection"
 
 Config = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="Settings file (TOML).", rich_help_panel=_GROUP),
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="Read settings from this TOML file.",
+        rich_help_panel=_GROUP,
+    ),
 ]
 Kafka = Annotated[
     str | None,
     typer.Option(
         "--kafka",
         metavar="HOST:PORT,...",
-        help="Kafka servers; overrides kafka.bootstrap_servers.",
+        help="Kafka servers; replaces kafka.bootstrap_servers.",
         rich_help_panel=_GROUP,
     ),
 ]
 Redis = Annotated[
     str | None,
     typer.Option(
-        "--redis", metavar="URL", help="Redis address; overrides redis.url.", rich_help_panel=_GROUP
+        "--redis", metavar="URL", help="Redis URL; replaces redis.url.", rich_help_panel=_GROUP
     ),
 ]
-Wait = Annotated[bool, typer.Option("--wait", help="Wait for results, and print them.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait for the results and print them.")]
 Timeout = Annotated[
     float | None,
-    typer.Option("--timeout", metavar="SECONDS", min=0, help="With --wait: wait no longer."),
+    typer.Option(
+        "--timeout", metavar="SECONDS", min=0, help="With --wait: stop waiting after this time."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 

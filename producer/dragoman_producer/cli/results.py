@@ -26,7 +26,9 @@ def result(
     timeout_s: Timeout = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.jsonl", help="Write whole results there; rerun to resume."),
+        typer.Option(
+            metavar="FILE.jsonl", help="Append whole results to this file; rerun to resume."
+        ),
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Print verdicts and warnings instead of translations.")
@@ -36,9 +38,9 @@ def result(
     kafka: options.Kafka = None,
     redis: options.Redis = None,
 ) -> None:
-    """Print translations, and on stderr the items that need a look.
+    """Print translations, and the items that need a review on stderr.
 
-    A file has an id a line, or JSON with job_id. Exit status 3: some jobs are not terminal yet, or
+    FILE has one id per line, or JSON with job_id. Exit status 3: some jobs have not ended yet, or
     with --check some items are not ok; 1: some jobs have no translation.
     """
     if out is not None and (check or as_json):
@@ -69,8 +71,8 @@ def status(
 ) -> None:
     """Print the status of jobs.
 
-    One of unknown, queued, running, completed, failed, cancelled, expired. A file has an id a line,
-    or JSON with job_id. Exit status 3: some jobs are unknown, or with --wait not terminal yet.
+    A status is unknown, queued, running, completed, failed, cancelled or expired. FILE has one id
+    per line, or JSON with job_id. Exit status 3: some jobs are unknown, or with --wait not ended.
     """
     reading = _reading("dragoman status", job_ids, document_id, _How(wait, timeout_s, as_json))
     connection = ConnectionOptions(config, kafka, redis)
@@ -93,7 +95,7 @@ def _reading(
     from dragoman_producer.cli.job_reading import JobReading  # keeps --help fast
 
     if how.timeout_s is not None and not how.wait:
-        print_note(f"{command}: --timeout is for --wait; give both")
+        print_note(f"{command}: --timeout needs --wait")
         raise typer.Exit(USAGE_ERROR)
     jobs = chosen(command, job_ids, document_id)
     return JobReading(command, jobs, how.wait, how.timeout_s, how.as_json)

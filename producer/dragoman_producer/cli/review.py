@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
+from dragoman_connections.terminal import counted
 from dragoman_producer.cli import options, review_apply, review_export
 from dragoman_producer.cli.options import ConnectionOptions
 from dragoman_producer.cli.review_apply import refused
@@ -20,6 +21,7 @@ from dragoman_producer.cli.terminal import (
     print_note,
     run,
 )
+from dragoman_schemas.nearest import invalid_choice
 
 if TYPE_CHECKING:
     from dragoman_producer.manifest.database import Manifest
@@ -29,46 +31,58 @@ if TYPE_CHECKING:
 
 def review(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The folder given to `translate --out`.")
+        Path, typer.Argument(metavar="DIR", help="Folder that `dragoman translate --out` wrote.")
     ],
     *,
     to: Annotated[
-        str | None, typer.Option("--to", metavar="LANG", help="One language; default: all.")
+        str | None, typer.Option("--to", metavar="LANG", help="Only this language; default: all.")
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option("--only", metavar="VERDICT,...", help="fail, warn, unchecked, ok."),
+        typer.Option(
+            "--only",
+            metavar="VERDICT,...",
+            help="Only texts with these verdicts: ok, warn, fail, unchecked.",
+        ),
     ] = None,
     last_run: Annotated[
-        bool, typer.Option("--last-run", help="Only documents of the last run; default: all.")
+        bool, typer.Option("--last-run", help="Only documents of the last run.")
     ] = False,
     export: Annotated[
         Path | None,
         typer.Option(
-            "--export", metavar="FILE", help="Write .xlf (XLIFF 1.2) or .tmx instead of pages."
+            "--export",
+            metavar="FILE",
+            help="Write an .xlf (XLIFF 1.2) or .tmx file instead of pages.",
         ),
     ] = None,
     apply: Annotated[
         list[Path] | None,
-        typer.Option("--apply", metavar="FILE", help="Apply edits: downloaded, or XLIFF."),
+        typer.Option(
+            "--apply",
+            metavar="FILE",
+            help="Apply edits: the downloaded file, or an edited XLIFF; repeatable.",
+        ),
     ] = None,
     remember: Annotated[
         bool,
-        typer.Option("--remember", help="With --apply: store them in the approved memory."),
+        typer.Option(
+            "--remember", help="With --apply: also store the edits as approved translations."
+        ),
     ] = False,
     as_json: options.AsJson = False,
     config: options.Config = None,
     kafka: options.Kafka = None,
     redis: options.Redis = None,
 ) -> None:
-    """Write pages that show the translations in DIR beside their sources.
+    """Write HTML pages to review the translations in DIR next to their sources.
 
-    Edits are made in the browser, downloaded, and applied with --apply.
+    Edit and approve in the browser, download the edits, and apply them with --apply.
     """
     if apply and (export or only or to or last_run):
-        raise refused("--apply takes neither --to, --only, --last-run nor --export")
+        raise refused("--apply cannot be combined with --to, --only, --last-run or --export")
     if remember and not apply:
-        raise refused("--remember is for --apply")
+        raise refused("--remember needs --apply")
     if export is not None:
         review_export.check(export)
     with _opened(folder) as manifest:
@@ -81,8 +95,8 @@ def review(
         run(review_apply.stored(entries, settings, status))
     elif entries:
         print_note(
-            f"dragoman review: {len(entries):,} texts are not in the approved memory; --remember "
-            "stores them, so that later runs use them"
+            f"dragoman review: {counted(len(entries), 'text')} not stored in the approved memory; "
+            "add --remember to reuse them in later runs"
         )
     raise typer.Exit(status)
 
@@ -95,7 +109,7 @@ def _opened(folder: Path) -> Iterator[Manifest]:
 
     path = folder / STATE_FOLDER / MANIFEST
     if not path.is_file():
-        raise refused(f"{path} is missing: give the folder of `dragoman translate --out`")
+        raise refused(f"{path} is missing; give the folder that `dragoman translate --out` wrote")
     try:
         manifest = Manifest.open(path)
         try:
@@ -125,7 +139,7 @@ def _show(
             raise refused("--export writes one language: name it with --to")
         return review_export.write(standing, langs[0], verdicts, (folder, export), as_json=as_json)
     if not langs:
-        print_note(f"dragoman review: {folder}: it has no translations to show")
+        print_note(f"dragoman review: {folder}: there are no translations to show")
     for lang in langs:
         _write_pages(standing, lang, verdicts, folder, as_json=as_json)
     return SUCCESS if langs else FAILURE
@@ -148,7 +162,7 @@ def _verdicts(only: str | None) -> tuple[Verdict, ...]:
         return known
     wanted = [each.strip() for each in only.split(",")]
     if unknown := [each for each in wanted if each not in known]:
-        raise refused(f"--only {unknown[0]}: a verdict is one of {', '.join(known)}")
+        raise refused(f"--only: {invalid_choice(unknown[0], known)}")
     return tuple(each for each in known if each in wanted)
 
 

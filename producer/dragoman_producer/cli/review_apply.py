@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
+from dragoman_connections.terminal import counted
 from dragoman_producer.cli.terminal import (
     FAILURE,
     PARTIAL,
@@ -89,9 +90,9 @@ def _print(applied: Applied, lost: int, report: Path, *, as_json: bool) -> None:
         place = f"{plain(each.document)}, segment {each.segment + 1}"
         print_note(f"dragoman review: {place}: {each.why}")
     if len(applied.refused) > _MOST_LISTED:
-        print_note(f"dragoman review: {len(applied.refused) - _MOST_LISTED:,} more were refused")
+        print_note(f"dragoman review: {len(applied.refused) - _MOST_LISTED:,} more refused")
     if lost:
-        print_note(f"dragoman review: {lost:,} edits are for segments that are not there any more")
+        print_note(f"dragoman review: {counted(lost, 'edit')} for segments that no longer exist")
     for ended in applied.unwritten:
         where = f"{plain(ended.path)} [{ended.target_lang}]"
         print_note(f"dragoman review: {where}: not written: {ended.reason} ({ended.detail})")
@@ -134,5 +135,7 @@ async def stored(
     finally:
         await store.close()
     if bad:
-        print_note(f"dragoman review: {bad:,} texts could not be stored: their keys are no hashes")
+        print_note(
+            f"dragoman review: {counted(bad, 'text')} not stored: Redis keys of another program"
+        )
     return max(status, PARTIAL) if bad else status

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from dragoman_connections.terminal import counted
 from dragoman_producer.cli.review_apply import refused
 from dragoman_producer.cli.terminal import PARTIAL, SUCCESS, print_json, print_line, print_note
 
@@ -50,8 +51,8 @@ def write(
     Outputs(standing.request, standing.manifest).remember(path)
     if left_out:
         print_note(
-            f"dragoman review: {left_out:,} segments have characters that XML cannot hold, and "
-            "are not in the file; see them in the pages"
+            f"dragoman review: {counted(left_out, 'segment')} left out of the file, because XML "
+            "cannot hold some of their characters; review them in the pages"
         )
     if as_json:
         print_json({"path": str(path), "segments": written, "left_out": left_out})

@@ -53,7 +53,7 @@ def show(
     if not as_json and not (completed and found.translations):
         error = found.error
         why = f"{error.code}: {error.message}" if error else "no text is stored"
-        print_note(f"job {found.job_id} is {found.status}: {why}; --json prints the whole result")
+        print_note(f"job {found.job_id}: {found.status}: {why}; --json prints the whole result")
     if not completed:
         return FAILURE
     return check_status(found) if check else SUCCESS
@@ -71,7 +71,7 @@ def _report_pending(job_id: str, found: JobStatus | None, *, as_json: bool) -> i
     if as_json:
         print_json({"job_id": job_id, "status": str(known)})
     else:
-        hint = "never submitted, or past its TTL" if found is None else "give --wait to wait for it"
+        hint = "never submitted, or past its TTL" if found is None else "add --wait to wait for it"
         print_note(f"job {job_id} is {known}: {hint}")
     return PARTIAL
 

@@ -48,18 +48,21 @@ class _Texts:
 def submit(
     what: Annotated[
         str,
-        typer.Argument(metavar="TEXT|FILE.jsonl|-", help="A text, a file of jobs, or - for stdin."),
+        typer.Argument(
+            metavar="TEXT|FILE.jsonl|-", help="A text, a file of jobs (JSONL), or - for stdin."
+        ),
     ],
     *,
     to: Annotated[
-        str | None, typer.Option("--to", metavar="LANG,...", help="Target languages.")
+        str | None,
+        typer.Option("--to", metavar="LANG,...", help="Target languages, such as de,fr."),
     ] = None,
     source: Annotated[
         str | None,
-        typer.Option("--from", metavar="LANG", help="Source language; default: detected."),
+        typer.Option("--from", metavar="LANG", help="Source language; default: detect it."),
     ] = None,
     job_id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="Id of the job; default: a random id.")
+        str | None, typer.Option("--id", metavar="ID", help="Job id; default: a random one.")
     ] = None,
     resubmit: Annotated[
         bool, typer.Option("--resubmit", help="Run failed, cancelled or expired jobs again.")
@@ -68,28 +71,33 @@ def submit(
         bool, typer.Option("--lines", help="Treat every line as a separate text.")
     ] = False,
     text: Annotated[
-        bool, typer.Option("--text", help="TEXT is a text, though it looks like a file name.")
+        bool, typer.Option("--text", help="Treat TEXT as a text even if it looks like a file name.")
     ] = False,
     wait: Wait = False,
     timeout_s: Timeout = None,
     ttl_s: Annotated[
         int | None,
-        typer.Option("--ttl", metavar="SECONDS", help="How long results are kept; default: a day."),
+        typer.Option(
+            "--ttl", metavar="SECONDS", help="Keep results this long; default: 86400, a day."
+        ),
     ] = None,
     deadline: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Jobs that have not ended by TIME (RFC 3339) expire."),
+        typer.Option(
+            metavar="TIME",
+            help="Expire jobs that have not ended by TIME, such as 2030-01-31T12:00:00Z.",
+        ),
     ] = None,
     profile: Annotated[
         str | None, typer.Option(metavar="NAME", help="Prompt profile; default: the worker's.")
     ] = None,
     glossary: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Stored glossary to use.")
+        str | None, typer.Option(metavar="NAME", help="Name of a stored glossary.")
     ] = None,
     topic: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Topic to publish to; default: the first of the settings."
+            metavar="NAME", help="Topic to publish to; default: the first in kafka.topics."
         ),
     ] = None,
     as_json: options.AsJson = False,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from dragoman_connections.terminal import json_line, print_to
+from dragoman_connections.terminal import counted, json_line, print_to
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -26,6 +26,8 @@ INTERRUPTED: Final = 130
 LINE_EVERY_S: Final = 10.0
 """Between lines of progress where stderr is no terminal."""
 _COUNTED_BETWEEN: Final = 16
+_BESIDE_BAR: Final = 54
+"""Columns of a terminal for title, counts, rate and time next to a bar, for two million jobs."""
 _JOINERS: Final = "\u200c\u200d"
 
 
@@ -91,11 +93,11 @@ def run(work: Coroutine[Any, Any, int], interrupted: Callable[[], str] = lambda:
 
 def _status_of(work: Coroutine[Any, Any, int]) -> int:
     from dragoman_connections.settings import SettingsError
-    from dragoman_producer.errors import DragomanError, WrongStore  # keeps --help fast
+    from dragoman_producer.errors import DragomanError, WrongBroker, WrongStore  # keeps --help fast
 
     try:
         return asyncio.run(work)
-    except (SettingsError, WrongStore) as error:
+    except (SettingsError, WrongBroker, WrongStore) as error:
         print_note(f"dragoman: {error}")
         return USAGE_ERROR
     except DragomanError as error:
@@ -183,7 +185,7 @@ class ProgressLines:
         """Return the line: how many, the rate, and the remaining time."""
         rate = self._done / seconds if seconds > 0 else 0.0
         if self._total is None or not rate:
-            return f"{self._title} {self._done:,} jobs, {rate:,.0f}/s"
+            return f"{self._title} {counted(self._done, 'job')}, {rate:,.0f}/s"
         left = duration(max(0, self._total - self._done) / rate)
         return f"{self._title} {self._done:,} of {self._total:,} jobs, {rate:,.0f}/s, {left} left"
 
@@ -215,16 +217,17 @@ def bar_of(what: str) -> Progress:
             speed = task.finished_speed or task.speed
             return Text("" if speed is None else f"{speed:,.0f} {what}/s")
 
+    console = SafeConsole(stderr=True)
     columns = (
         TextColumn("{task.description}", markup=False),  # file names may have brackets
-        BarColumn(),
+        BarColumn(bar_width=max(4, min(40, console.width - _BESIDE_BAR))),
         MofNCompleteColumn(),
         RateColumn(),
         TimeRemainingColumn(),
     )
     return Progress(
         *columns,
-        console=SafeConsole(stderr=True),
+        console=console,
         redirect_stdout=sys.stdout.isatty(),
         transient=True,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -35,7 +36,8 @@ def create(
         typer.Option(
             "--partitions",
             min=1,
-            help="Partitions: the largest number of workers that can share a topic.",
+            metavar="N",
+            help="Partitions per topic: the most workers that can share it.",
         ),
     ] = 12,
     retention: Annotated[
@@ -44,7 +46,7 @@ def create(
             "--retention",
             metavar="SECONDS",
             min=60,
-            help="Retention of records; default redis.live_ttl_s (7 days).",
+            help="Keep records this long; default: redis.live_ttl_s, 7 days.",
         ),
     ] = None,
     dead_letter_retention: Annotated[
@@ -53,19 +55,25 @@ def create(
             "--dead-letter-retention",
             metavar="SECONDS",
             min=60,
-            help="Retention of dead letters; default 30 days.",
+            help="Keep dead letters this long; default: 30 days.",
+            show_default=False,
         ),
     ] = 30 * 86_400,
     replication: Annotated[
         int,
-        typer.Option("--replication", min=-1, help="Replication factor; -1: the broker's default."),
+        typer.Option(
+            "--replication",
+            metavar="N",
+            min=-1,
+            help="Replication factor; -1: the broker's default.",
+        ),
     ] = -1,
     as_json: options.AsJson = False,
     config: options.Config = None,
     kafka: options.Kafka = None,
     redis: options.Redis = None,
 ) -> None:
-    """Create the topics of the settings. Existing topics are printed and not changed.
+    """Create the topics that the settings name; existing topics are not changed.
 
     Exit status 3: an existing topic has fewer partitions than --partitions.
     """
@@ -98,9 +106,9 @@ def show(
     kafka: options.Kafka = None,
     redis: options.Redis = None,
 ) -> None:
-    """Print the offsets and the consumer group's lag of every partition, then what is left in all.
+    """Print the offsets and the lag of every partition, then jobs left, rate and ETA.
 
-    The rate is what live workers announce; with --watch it is what was settled since the last line.
+    The rate is what live workers announce; with --watch it is measured since the last line.
     """
     connection = ConnectionOptions(config, kafka, redis)
     run(_watch(connection, as_json=as_json) if watch else _show(connection, as_json=as_json))
@@ -113,10 +121,7 @@ async def _show(connection: ConnectionOptions, *, as_json: bool) -> int:
 
     settings = connection.settings()
     found = await topics.show_topics(settings)
-    if not as_json and found:
-        print_line(_row("TOPIC", "PARTITION", "FIRST", "NEXT", "COMMITTED", "LAG"))
-    for partition in found:
-        _print_partition(partition, as_json=as_json)
+    _print_partitions(found, as_json=as_json)
     missing = topics.missing_topics(settings, found)
     for name in missing:
         print_note(f"dragoman topics show: {hidden_topic(name, 'DESCRIBE')}")
@@ -156,36 +161,44 @@ def _print_topic(topic: TopicMade, *, as_json: bool) -> None:
         print_line(f"{topic.name}\t{'created' if topic.created else 'exists'}\t{topic.partitions}")
     if topic.too_few:
         print_note(
-            f"topic {topic.name} has {topic.partitions} partitions, {topic.wanted} were requested, "
-            f"so at most {topic.partitions} workers can share it; kafka-topics.sh --alter adds more"
+            f"topic {topic.name} has {counted(topic.partitions, 'partition')}, not {topic.wanted}, "
+            f"so at most {counted(topic.partitions, 'worker')} can share it; "
+            "kafka-topics.sh --alter adds more"
         )
 
 
-def _print_partition(state: PartitionState, *, as_json: bool) -> None:
+def _print_partitions(found: Sequence[PartitionState], *, as_json: bool) -> None:
+    """Print a table as narrow as its cells, or objects."""
     if as_json:
-        print_json(
-            {
-                "topic": state.topic,
-                "partition": state.partition,
-                "first_offset": state.first_offset,
-                "next_offset": state.next_offset,
-                "committed": state.committed,
-                "lag": state.lag,
-            }
-        )
+        for state in found:
+            _print_state(state)
         return
-    committed = "-" if state.committed is None else state.committed
-    print_line(
-        _row(
+    rows = [("TOPIC", "PARTITION", "FIRST", "NEXT", "COMMITTED", "LAG")] if found else []
+    rows += [
+        (
             state.topic,
-            state.partition,
-            state.first_offset,
-            state.next_offset,
-            committed,
-            state.lag,
+            str(state.partition),
+            str(state.first_offset),
+            str(state.next_offset),
+            "-" if state.committed is None else str(state.committed),
+            str(state.lag),
         )
+        for state in found
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for topic, *numbers in rows:
+        cells = (each.rjust(width) for each, width in zip(numbers, widths[1:], strict=True))
+        print_line("  ".join([topic.ljust(widths[0]), *cells]))
+
+
+def _print_state(state: PartitionState) -> None:
+    print_json(
+        {
+            "topic": state.topic,
+            "partition": state.partition,
+            "first_offset": state.first_offset,
+            "next_offset": state.next_offset,
+            "committed": state.committed,
+            "lag": state.lag,
+        }
     )
-
-
-def _row(topic: str, *numbers: object) -> str:
-    return f"{topic:<32}" + "".join(f"{number!s:>12}" for number in numbers)

@@ -17,35 +17,47 @@ _TRANSLATION = "Translation"
 
 def translate(
     paths: Annotated[
-        list[str], typer.Argument(metavar="PATH", help="Files, folders, globs; - is stdin.")
+        list[str], typer.Argument(metavar="PATH", help="Files, folders or globs; - reads stdin.")
     ],
     *,
-    to: Annotated[str, typer.Option("--to", metavar="LANG,...", help="Target languages.")],
+    to: Annotated[
+        str, typer.Option("--to", metavar="LANG,...", help="Target languages, such as de,fr.")
+    ],
     out: Annotated[
-        str | None, typer.Option("--out", metavar="DIR", help="Folder of the outputs.")
+        str | None, typer.Option("--out", metavar="DIR", help="Folder for the translations.")
     ] = None,
     source: Annotated[
         str | None,
-        typer.Option("--from", metavar="LANG", help="Source language; default: detected."),
+        typer.Option("--from", metavar="LANG", help="Source language; default: detect it."),
     ] = None,
     layout: Annotated[
-        str, typer.Option("--layout", help="folders: DIR/de/path; suffix: DIR/path, name.de.md.")
+        str,
+        typer.Option(
+            "--layout",
+            metavar="folders|suffix",
+            help="Where a translation goes: DIR/de/name.md, or DIR/name.de.md.",
+        ),
     ] = "folders",
     include: Annotated[
-        list[str] | None, typer.Option(metavar="GLOB", help="Only files of these names or paths.")
+        list[str] | None,
+        typer.Option(metavar="GLOB", help="Translate only files that match GLOB; repeatable."),
     ] = None,
     exclude: Annotated[
-        list[str] | None, typer.Option(metavar="GLOB", help="No files of these names or paths.")
+        list[str] | None,
+        typer.Option(metavar="GLOB", help="Skip files that match GLOB; repeatable."),
     ] = None,
     others: Annotated[
-        str, typer.Option("--others", help="Files of no known format: skip or copy.")
+        str,
+        typer.Option(
+            "--others", metavar="skip|copy", help="What to do with files of unsupported formats."
+        ),
     ] = "skip",
     format_name: Annotated[
         list[str] | None,
         typer.Option(
             "--format",
             metavar="[GLOB=]NAME",
-            help="Format of all files, or of those of a name or path.",
+            help="Format of all files, or of those that match GLOB.",
             rich_help_panel=_FORMATS,
         ),
     ] = None,
@@ -53,58 +65,64 @@ def translate(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Site generator whose Markdown it is; default: recognized by its configuration.",
+            help="Site generator, such as hugo; default: recognized by its configuration.",
             rich_help_panel=_FORMATS,
         ),
     ] = None,
     anchors: Annotated[
         str,
         typer.Option(
-            metavar="HOW",
-            help="How Markdown keeps links to headings: auto, attributes, comment, html or none.",
+            metavar="auto|attributes|comment|html|none",
+            help="How links to Markdown headings keep working.",
             rich_help_panel=_FORMATS,
         ),
     ] = "auto",
     encoding: Annotated[
         str | None,
         typer.Option(
-            help="Encoding of files that declare none and are not UTF-8; default: recognised.",
+            metavar="NAME",
+            help="Fallback encoding, such as cp1252; default: detect it.",
             rich_help_panel=_FORMATS,
         ),
     ] = None,
     column: Annotated[
         list[str] | None,
         typer.Option(
-            help="CSV, TSV, Parquet: column to translate, name or number.",
+            metavar="COLUMN",
+            help="CSV, TSV, Parquet: column to translate, by name or number; repeatable.",
             rich_help_panel=_FORMATS,
         ),
     ] = None,
     field: Annotated[
         list[str] | None,
         typer.Option(
-            help="JSONL: member to translate; a.b for a nested one.", rich_help_panel=_FORMATS
+            metavar="MEMBER",
+            help="JSONL: member to translate, a.b for a nested one; repeatable.",
+            rich_help_panel=_FORMATS,
         ),
     ] = None,
     key: Annotated[
         list[str] | None,
         typer.Option(
             metavar="PATTERN",
-            help="JSON, YAML: path to translate, as 'pages.*.title' or '**.label'. "
-            "Front matter of Markdown: path to translate in addition.",
+            help="JSON, YAML, front matter of Markdown: path to translate, such as "
+            "'pages.*.title' or '**.label'; repeatable.",
             rich_help_panel=_FORMATS,
         ),
     ] = None,
     in_place: Annotated[
         bool,
         typer.Option(
-            "--in-place", help="CSV, TSV, Parquet: replace columns.", rich_help_panel=_FORMATS
+            "--in-place",
+            help="CSV, TSV, Parquet: replace the columns instead of adding some.",
+            rich_help_panel=_FORMATS,
         ),
     ] = False,
     add: Annotated[
         bool,
         typer.Option(
             "--add",
-            help="JSONL: add members such as description.de instead of replacing.",
+            help="JSONL: add members such as description.de instead of replacing them.",
             rich_help_panel=_FORMATS,
         ),
     ] = False,
@@ -113,21 +131,23 @@ def translate(
         typer.Option(
             "--id",
             metavar="COLUMN",
-            help="Tables, JSONL: column or member that names a row in report and review.",
+            help="Tables, JSONL: column or member that identifies a row in report and review.",
             rich_help_panel=_FORMATS,
         ),
     ] = None,
     bilingual: Annotated[
         bool,
         typer.Option(
-            "--bilingual", help="Keep the source, add the target.", rich_help_panel=_FORMATS
+            "--bilingual",
+            help="Keep the source text and add the translation.",
+            rich_help_panel=_FORMATS,
         ),
     ] = False,
     refresh: Annotated[
         bool,
         typer.Option(
             "--refresh",
-            help="PO, XLIFF, Qt TS, string catalogs: also entries that have a translation.",
+            help="PO, XLIFF, Qt TS, string catalogs: also translate entries that are translated.",
             rich_help_panel=_FORMATS,
         ),
     ] = False,
@@ -135,7 +155,7 @@ def translate(
         str | None,
         typer.Option(
             metavar="NAME|FILE",
-            help="Stored glossary, or a TSV, CSV or TMX file.",
+            help="A stored glossary, or a TSV, CSV or TMX file.",
             rich_help_panel=_TRANSLATION,
         ),
     ] = None,
@@ -143,86 +163,102 @@ def translate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Texts to leave alone, one per line.",
+            help="File of terms that must stay as they are, one per line.",
             rich_help_panel=_TRANSLATION,
         ),
     ] = None,
     formality: Annotated[
         str | None,
         typer.Option(
-            help="Tone: more, less, prefer_more or prefer_less formal.",
+            metavar="default|more|less|prefer_more|prefer_less",
+            help="How formal the translation is; prefer_ lets languages without the choice pass.",
             rich_help_panel=_TRANSLATION,
         ),
     ] = None,
     instructions: Annotated[
         list[str] | None,
         typer.Option(
-            help="What the model should observe, such as 'Address the reader as du.'",
+            metavar="TEXT",
+            help="Instruction for the model, such as 'Use short sentences.'; repeatable.",
             rich_help_panel=_TRANSLATION,
         ),
     ] = None,
     profile: Annotated[
         str | None,
-        typer.Option(help="Prompt profile; default: the worker's.", rich_help_panel=_TRANSLATION),
+        typer.Option(
+            metavar="NAME",
+            help="Prompt profile; default: the worker's.",
+            rich_help_panel=_TRANSLATION,
+        ),
     ] = None,
     quality: Annotated[
-        str | None, typer.Option(help="Checks: off, basic or strict.", rich_help_panel=_TRANSLATION)
+        str | None,
+        typer.Option(
+            metavar="off|basic|strict",
+            help="How strictly translations are checked; default: the worker's.",
+            rich_help_panel=_TRANSLATION,
+        ),
     ] = None,
     on_fail: Annotated[
         str,
         typer.Option(
             "--on-fail",
-            help="Failed segments: source, best_effort, or fail the document.",
+            metavar="source|best_effort|fail",
+            help="A segment that fails the checks: keep the source text, use the best attempt, or "
+            "don't write the document.",
             rich_help_panel=_TRANSLATION,
         ),
     ] = "source",
     memory: Annotated[
         str | None,
-        typer.Option(help="Translation memory: use, refresh or off.", rich_help_panel=_TRANSLATION),
+        typer.Option(
+            metavar="use|refresh|off",
+            help="Translation memory: reuse translations, replace them, or leave them out.",
+            rich_help_panel=_TRANSLATION,
+        ),
     ] = None,
     context: Annotated[
         str,
         typer.Option(
-            help="headings: send the headings above as context.", rich_help_panel=_TRANSLATION
+            metavar="none|headings",
+            help="Context for the model: none, or the headings above a text.",
+            rich_help_panel=_TRANSLATION,
         ),
     ] = "none",
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace outputs that were changed by hand.")
+        bool, typer.Option("--overwrite", help="Replace outputs that someone has edited.")
     ] = False,
     replace_poorer: Annotated[
         bool,
-        typer.Option(
-            "--replace-poorer", help="Replace outputs even where translations would be lost."
-        ),
+        typer.Option("--replace-poorer", help="Replace outputs even if that loses translations."),
     ] = False,
     links_fail: Annotated[
         bool,
-        typer.Option("--links-fail", help="Exit with 3 if links to headings broke."),
+        typer.Option("--links-fail", help="Exit with status 3 if a link to a heading broke."),
     ] = False,
     in_flight: Annotated[
-        int, typer.Option("--in-flight", min=1, help="Segments submitted at a time.")
+        int,
+        typer.Option("--in-flight", metavar="N", min=1, help="Most segments in the queue at once."),
     ] = 20_000,
     cancel: Annotated[
-        bool, typer.Option("--cancel", help="Cancel jobs in flight on Ctrl-C or SIGTERM.")
+        bool, typer.Option("--cancel", help="On Ctrl-C or SIGTERM, cancel submitted jobs too.")
     ] = False,
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Translate nothing: show rows, texts, tokens, time and GPU-hours."
+            "--dry-run", help="Translate nothing; estimate texts, tokens, time and GPU-hours."
         ),
     ] = False,
     rate: Annotated[
         float | None,
         typer.Option(
             metavar="TEXTS_PER_S",
-            help="With --dry-run: texts per second of all workers; default: of earlier runs.",
+            help="With --dry-run: texts per second of all workers; default: as in earlier runs.",
         ),
     ] = None,
     price: Annotated[
         float | None,
-        typer.Option(
-            metavar="PER_HOUR", min=0, help="With --dry-run: price of one GPU for an hour."
-        ),
+        typer.Option(metavar="PER_HOUR", min=0, help="With --dry-run: price of a GPU per hour."),
     ] = None,
     model: in_box.Model = None,
     server: in_box.Server = None,
@@ -235,9 +271,9 @@ def translate(
 ) -> None:
     """Translate files and folders into a mirrored folder, and write DIR/report.json.
 
-    A second run costs only what has changed. Ctrl-C stops; the same command goes on. With - and
-    --format, one document is read from stdin and written to stdout. With --model, --server or
-    --engine it needs no service: it starts what it needs on this host, and stops it at the end.
+    Stop it any time with Ctrl-C and rerun the same command to resume; a later run translates only
+    what changed. With - and --format it translates one document from stdin to stdout. With --model,
+    --server or --engine it starts what it needs on this host and stops it at the end.
     """
     given: dict[str, Any] = {
         "to": to,

@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 _RATE_OVER_S: Final = 2.0
 _LINES: Final = {
-    "stopped": "stopped: {}; run the same command again to go on",
-    "not_cancelled": "jobs in flight go on, because they could not be cancelled: {}",
+    "stopped": "stopped: {}; rerun the same command to resume",
+    "not_cancelled": "submitted jobs keep running, because they could not be cancelled: {}",
 }
 """What is said of members of the report."""
 _SKIPPED: Final = {
-    "unsupported_format": " of no known format",
-    "configuration": " named like configuration; name one as a PATH to translate it",
+    "unsupported_format": " in unsupported formats",
+    "configuration": " that look like configuration; give one as PATH to translate it",
     "outside": ", links",
 }
 """What is said of skipped files, by their reason."""
@@ -198,12 +198,12 @@ class Display:
         if interrupted := self._counts["interrupted"]:
             are = "is" if interrupted == 1 else "are"
             what = f"{counted(interrupted, 'document')} {are} not finished"
-            self.note(f"{what}; run the same command again")
+            self.note(f"{what}; rerun the same command to resume")
         self._note_files(event)
         if (links := event.totals.get("links")) and (new := links["new"]):
             first = new[0]
             place = f"{first['path']}, line {first['line']}: {first['target']}"
-            self.note(f"links: {len(new):,} worked in the source and are dead, first {place}")
+            self.note(f"links: {len(new):,} work in the source and are dead here, first {place}")
         for lang, counts in event.totals["targets"].items():
             if event.report is not None:
                 self.note(f"{lang}: " + _summary(counts))
@@ -216,7 +216,7 @@ class Display:
             what = "hidden file or folder was" if hidden == 1 else "hidden files or folders were"
             more = f"; {hidden:,} {what} not read" if hidden else ""
             self.note(
-                "no file was found: the folders are empty, or --include and --exclude leave none"
+                "no files found: the folders are empty, or --include and --exclude leave none"
                 + more
             )
         if others := int(event.totals.get("other_outputs", 0)):
@@ -241,17 +241,17 @@ class Display:
         """Return the line of progress, the most important first: a narrow terminal cuts its end."""
         counts = self._counts
         if self._planned is None:
-            read = f"read {counts['files']:,} files, {counts['found']:,} segments"
+            read = f"read {counted(counts['files'], 'file')}, {counted(counts['found'], 'segment')}"
             return ", ".join([read, *self._worked_on()])
         done, missing = counts["done"], self._planned.missing
-        parts = [f"{done:,}/{missing:,} segments"]
+        parts = [f"{done:,}/{counted(missing, 'segment')}"]
         seconds = now - self.began
         if done and done < missing and seconds >= _RATE_OVER_S:
             rate = done / seconds
             parts.append(f"{duration((missing - done) / rate)} left, {rate:,.0f}/s")
-        parts.append(f"{counts['ended']:,}/{self._planned.documents:,} documents")
+        parts.append(f"{counts['ended']:,}/{counted(self._planned.documents, 'document')}")
         parts += self._worked_on()
-        parts.append(f"{counts['tokens']:,} tokens")
+        parts.append(counted(counts["tokens"], "token"))
         return ", ".join(parts)
 
     def _worked_on(self) -> Iterator[str]:
@@ -274,11 +274,11 @@ def _far(event: Working) -> str:
 def _budget(costs: Mapping[str, Any]) -> str:
     """Return what a dry run says of tokens, time and price."""
     tokens = (
-        f"about {costs['prompt_tokens']:,} tokens to read and {costs['completion_tokens']:,} to"
-        f" write, ±{costs['error']:.0%} (by {costs['tokens_by']})"
+        f"about {counted(costs['prompt_tokens'], 'token')} in and {costs['completion_tokens']:,}"
+        f" out, ±{costs['error']:.0%} (by {costs['tokens_by']})"
     )
     if costs["seconds"] is None:
-        return f"{tokens}; time: unknown until a run has ended or --rate is given"
+        return f"{tokens}; time: unknown until a run has finished; or give --rate"
     most = "at most " if costs["seconds_at_most"] else ""
     time = f"time: {most}{duration(costs['seconds'])} (by {costs['seconds_by']})"
     hours = f"{costs['gpu_hours']:,.2f} GPU-hours with {counted(costs['gpus'], 'GPU')}"

@@ -157,7 +157,9 @@ def _stopped(stop: Any, display: Any) -> Any:
         for each in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().remove_signal_handler(each)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        display.note("stopping: results that arrive within 5 s are kept; Ctrl-C again ends at once")
+        display.note(
+            "stopping: keeping results that arrive within 5 s; press Ctrl-C again to quit now"
+        )
         stop()
 
     return handle

@@ -33,14 +33,17 @@ def refusal(
     if out == "":
         return "--out is empty; name a folder, such as . for this one"
     if "-" not in paths:
-        return "--out DIR is missing: the folder of the outputs" if out is None else None
+        return "--out DIR is missing: give the folder for the translations" if out is None else None
     rules = {
-        "- is one document: give no other PATH with it": len(paths) > 1,
-        "- has no file name that shows its format: give --format": not any(
+        "- reads one document from stdin; give no other PATH": len(paths) > 1,
+        "- has no file name that shows its format: give --format markdown, or another": not any(
             "=" not in each for each in given["format"] or ()
         ),
-        "--to: - is written to stdout in one language": len(set(given["to"].split(","))) > 1,
-        "--out: - is written to stdout; leave --out away": out is not None,
+        "--to: with -, give one language: the translation goes to stdout": len(
+            set(given["to"].split(","))
+        )
+        > 1,
+        "--out: with -, the translation goes to stdout; leave --out away": out is not None,
         "--json: stdout holds the translated document": as_json,
     }
     return next((why for why, is_broken in rules.items() if is_broken), None)

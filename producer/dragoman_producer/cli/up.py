@@ -27,19 +27,24 @@ def up(
     server: in_box.Server = None,
     engine: in_box.Engine = None,
     profile: Annotated[
-        str | None, typer.Option(help="Prompt profile; default: by the name of the model.")
+        str | None,
+        typer.Option(metavar="NAME", help="Prompt profile; default: by the model's name."),
     ] = None,
-    gpus: Annotated[str | None, typer.Option(metavar="all|0,1", help="GPUs to use.")] = None,
+    gpus: Annotated[
+        str | None, typer.Option(metavar="all|0,1", help="GPUs to use; default: all.")
+    ] = None,
     data: in_box.Data = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the worker; repeatable."),
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Set one setting of the worker; repeatable."
+        ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Run a broker, Redis and a worker on this host until Ctrl-C; print how to reach them.
 
-    Nothing else has to be installed or run. A second start on the same data goes on.
+    You need nothing else. Start it again with the same --data to keep the results.
     """
     from dragoman_producer.box.data_folder import DataFolder
     from dragoman_producer.box.engine_choice import choice_of
@@ -101,7 +106,7 @@ async def _until_stopped(
         if serving.cancelling():
             os._exit(INTERRUPTED)  # the children notice, and the next start cleans up
         serving.cancel()
-        screen.line("Stopping: work in flight is finished; Ctrl-C again ends at once")
+        screen.line("Stopping: finishing the work in flight; press Ctrl-C again to quit now")
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         if signal.getsignal(number) is not signal.SIG_IGN:  # ignored, as under nohup
@@ -116,7 +121,7 @@ def _show(screen: BoxScreen, reached: Reached, *, new: bool, as_json: bool) -> N
 
     screen.data(json_line(dict(reached)) if as_json else "\n".join(lines_for_people(reached)))
     if not new:
-        screen.line(f"This box runs already (process {reached['pid']}).")
+        screen.line(f"This box is already running (process {reached['pid']}).")
         return
     screen.line()
     for line in promises(Path(reached["data"])):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from dragoman_connections.terminal import counted
 from dragoman_producer.operations.glossary_files import (
     MOST_COLUMNS,
     Languages,
@@ -153,7 +154,7 @@ def _table(path: Path, suffix: str, languages: Languages) -> Iterator[MemoryRow 
                 continue
             columns = ["source", "target", "context"][: max(2, min(3, len(cells)))]
         if len(cells) != len(columns):
-            detail = f"{len(cells):,} columns instead of {len(columns)}: not imported"
+            detail = f"{counted(len(cells), 'column')} instead of {len(columns)}: not imported"
             yield RefusedLine(path, line, INVALID, detail=detail)
             continue
         yield from _cells(path, line, dict(zip(columns, cells, strict=True)), languages)

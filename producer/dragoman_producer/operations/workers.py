@@ -30,6 +30,8 @@ class LiveWorker(NamedTuple):
     formality: bool = False
     """Whether its profile takes a register."""
     topics: tuple[str, ...] = ()
+    has_memory: bool = True
+    """Whether it reads the translation memory; True if it does not say."""
 
 
 async def live_workers(settings: DragomanSettings) -> list[LiveWorker]:
@@ -66,10 +68,13 @@ def _worker(replica: bytes, value: bytes, now: float) -> LiveWorker | None:
         rate, model = max(0.0, float(said.get("jobs_per_s") or 0)), said.get("model")
         languages, topics = said.get("languages"), said.get("topics") or ()
         listed = None if languages is None else tuple(map(str, languages))
+        has_memory = said.get("memory") is not False
         formality, read = bool(said.get("formality")), tuple(map(str, topics))
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
         return None
     if now - seen > _LIVE_S:
         return None
     name = replica.decode(errors="replace")
-    return LiveWorker(name, str(model) if model else None, rate, listed, formality, read)
+    return LiveWorker(
+        name, str(model) if model else None, rate, listed, formality, read, has_memory
+    )

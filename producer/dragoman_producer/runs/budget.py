@@ -62,7 +62,7 @@ def tokens_for(
         spread = max(0.0, spent.squares / spent.jobs - mean**2) ** 0.5 / mean
         error = max(_LEAST_ERROR, spread / spent.jobs**0.5)
         read = round(characters * spent.prompt / spent.chars)
-        basis = f"{spent.jobs:,} earlier jobs of {spent.model}"
+        basis = f"{counted(spent.jobs, 'earlier job')} of {spent.model}"
         return Tokens(read, round(characters * mean), min(error, 1.0), basis)
     one, other = _script(source or "en"), _script(target)
     prompt = texts * _AROUND + characters / _CHARS_PER_TOKEN.get(one, _OTHERS)

@@ -6,13 +6,13 @@ Each is one remark per document, as nothing else would show it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
 from dragoman_documents import registry
 from dragoman_documents.catalogs.key_patterns import is_selected
 from dragoman_documents.codec import Codec, Naming, Options, Remark, Segment
 from dragoman_documents.streamed import StreamedFormat
+from dragoman_schemas.nearest import did_you_mean
 
 _TABLES: Final = frozenset({"csv", "tsv", "parquet"})
 FORMATS: Final = {
@@ -176,8 +176,7 @@ class _Search:
             why = f"no document of this run is {' or '.join(sorted(formats))}"
             return None if self._empty else f"{option} {self._name}: {why}; leave it out"
         names = self._names_of(self._lacking)
-        near = get_close_matches(self._name, names, 1)
-        hint = f" (did you mean {near[0]}?)" if near else ""
+        hint = did_you_mean(self._name, names)
         found = ", ".join(names) or "no names"
         where = f"{self._lacking.path} has {found}"
         return f"{option} {self._name}: nothing in any document has this name{hint}; {where}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import ValidationError
 
+from dragoman_connections.terminal import counted
 from dragoman_documents import registry
 from dragoman_documents.markup.anchors.settings import CHOICES
 from dragoman_documents.markup.sites import NAMES
@@ -18,8 +18,10 @@ from dragoman_producer.operations.glossary_files import Languages, read_glossary
 from dragoman_producer.operations.text_files import InvalidFile
 from dragoman_producer.runs.batching import MOST_TERMS
 from dragoman_producer.runs.request import Layout, OnFail, Reading, RunRequest, Translation
-from dragoman_schemas.jobs import TranslationJob
+from dragoman_schemas.jobs import Formality, MemoryUse, QualityLevel, TranslationJob
 from dragoman_schemas.languages import UnknownLanguage, normalise
+from dragoman_schemas.nearest import invalid_choice
+from dragoman_schemas.problems import sentence
 
 _OPTIONS = {"do_not_translate": "--keep", "source_lang": "--from", "glossary_id": "--glossary"}
 
@@ -72,12 +74,12 @@ def _translation(given: Mapping[str, Any], source: str | None, to: str) -> Trans
         glossary=terms,
         glossary_id=name,
         keep=tuple(_lines(given["keep"])),
-        formality=given["formality"],
+        formality=_choice("--formality", given["formality"], Formality),
         instructions=tuple(given["instructions"] or ()),
         profile=given["profile"],
-        quality=given["quality"],
+        quality=_choice("--quality", given["quality"], QualityLevel),
         on_fail=_one_of("--on-fail", given["on_fail"], get_args(OnFail)),
-        memory=given["memory"],
+        memory=_choice("--memory", given["memory"], MemoryUse),
     )
     try:
         for first in range(0, len(made.keep) or 1, MOST_TERMS):
@@ -85,10 +87,11 @@ def _translation(given: Mapping[str, Any], source: str | None, to: str) -> Trans
             fields = {"job_id": "check", "text": "x", "target_lang": to, **some.fields()}
             TranslationJob.model_validate(fields)
     except ValidationError as error:
-        problem = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        problem = error.errors(include_url=False)[0]
         field = str(problem["loc"][0] if problem["loc"] else "")
         option = _OPTIONS.get(field, f"--{field}")
-        raise Unusable(f"{option}: {problem['msg']}") from None
+        why = sentence([problem]).removeprefix(f"{field}: ")
+        raise Unusable(f"{option}: {why}") from None
     return made
 
 
@@ -143,7 +146,9 @@ def _glossary(
     if given is None or not Path(given).exists():
         return {}, given, ()
     if not Path(given).is_file():
-        raise Unusable(f"--glossary {given}: it is no file; give a TSV, CSV or TMX file, or a name")
+        raise Unusable(
+            f"--glossary {given}: it is a folder; give a TSV, CSV or TMX file, or a name"
+        )
     try:
         draft = read_glossary([Path(given)], Languages(source, to))
     except InvalidFile as error:
@@ -151,8 +156,8 @@ def _glossary(
     entries = [each for terms in draft.entries().values() for each in terms]
     several = sum(len(each.targets) > 1 for each in entries)
     note = (
-        f"--glossary {given}: {several:,} terms have several targets, and the first one is used; "
-        "store the glossary (`dragoman glossary add`) to allow all of them"
+        f"--glossary {given}: only the first target is used of {counted(several, 'term')} with "
+        "several; store the glossary (`dragoman glossary add`) to allow all of them"
     )
     terms = {each.source: next(iter(each.targets)) for each in entries}
     return terms, None, (note,) if several else ()
@@ -165,7 +170,9 @@ def _encoding(name: str | None) -> str | None:
         "".encode(name)
         return codecs.lookup(name).name
     except (LookupError, UnicodeError, ValueError):
-        raise Unusable(f"--encoding: there is no encoding {name!r}; give one as cp1252") from None
+        raise Unusable(
+            f"--encoding: there is no encoding {name!r}; give one such as cp1252"
+        ) from None
 
 
 def _lines(path: Path | None) -> Iterable[str]:
@@ -186,9 +193,12 @@ def _language(option: str, tag: str) -> str:
         raise Unusable(f"{option}: {error}") from None
 
 
+def _choice(option: str, given: str | None, known: Any) -> Any:
+    """Return the value of an option that may be left out. `known` is the type of its values."""
+    return None if given is None else _one_of(option, given, get_args(known))
+
+
 def _one_of(option: str, given: str, known: Sequence[str]) -> Any:
     if given not in known:
-        near = get_close_matches(given, known, 1)
-        hint = f" (did you mean {near[0]}?)" if near else ""
-        raise Unusable(f"{option}: {given!r} is none of {', '.join(known)}{hint}")
+        raise Unusable(f"{option}: {invalid_choice(given, known)}")
     return given

@@ -196,7 +196,7 @@ def test_an_environment_variable_that_is_not_json_is_named(
 def test_a_single_value_for_a_group_is_refused_without_names_of_the_program() -> None:
     with pytest.raises(SettingsError) as caught:
         load_settings(DragomanSettings, options={"kafka": "localhost"})
-    assert str(caught.value) == "kafka: it is a group of settings, not one value; set kafka.NAME"
+    assert str(caught.value) == "kafka is a group of settings, not one value; set kafka.NAME"
 
 
 def test_a_list_of_topics_that_is_no_json_is_refused_with_what_to_give() -> None:
@@ -338,3 +338,27 @@ def test_a_user_in_the_url_and_in_the_settings_is_refused() -> None:
     with pytest.raises(SettingsError, match="either in url or by username and password") as no:
         load_settings(DragomanSettings, None, both)
     assert "hidden" not in str(no.value)
+
+
+def test_a_misspelled_group_is_refused_and_not_taken_for_that_of_another_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "dragoman.toml"
+    file.write_text('[kafak]\ngroup_id = "g"\n')
+    with pytest.raises(SettingsError, match=r"^unknown setting kafak \(did you mean kafka\?\)$"):
+        load_settings(DragomanSettings, file)
+    monkeypatch.setenv("DRAGOMAN_KAFAK__GROUP_ID", "g")
+    with pytest.raises(SettingsError, match=r"DRAGOMAN_KAFAK__GROUP_ID \(did you mean DRAGOMAN_K"):
+        load_settings(DragomanSettings)
+
+
+def test_variables_of_other_programs_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_PORT_9464_TCP", "tcp://10.0.0.1:9464")  # by Kubernetes
+    load_settings(DragomanSettings)
+
+
+def test_a_misspelled_setting_is_answered_with_the_nearest_or_with_all_of_its_group() -> None:
+    with pytest.raises(SettingsError, match=r"kafka\.topic \(did you mean kafka\.topics\?\)"):
+        load_settings(DragomanSettings, options={"kafka.topic": "a"})
+    with pytest.raises(SettingsError, match=r"unknown setting redis\.xyz; redis has url, url_file"):
+        load_settings(DragomanSettings, options={"redis.xyz": "a"})

@@ -282,14 +282,18 @@ def test_images_have_the_extras_that_can_be_switched_on(name: str) -> None:
         assert re.search(r"\$\{?EXTRAS\b", stage)
 
 
-def test_vllm_s_image_gets_nvml_and_keeps_its_vllm() -> None:
+def test_vllm_s_image_holds_the_lock_with_its_vllm_and_hashes() -> None:
     stage = _text("Dockerfile.worker").partition(" AS vllm\n")[2]
-    assert '".[worker${EXTRAS:+,$EXTRAS}]"' in stage
-    asked = _PROJECT["project"]["optional-dependencies"]["worker"]
-    assert [one for one in asked if one.startswith("nvidia-ml-py")]
+    assert "--require-hashes -r requirements/worker.lock" in stage
     [version] = re.findall(r"^ARG VLLM_VERSION=(\S+)$", _text("Dockerfile.worker"), re.MULTILINE)
-    [vllm] = [Requirement(one) for one in asked if one.startswith("vllm")]
-    assert vllm.specifier.contains(version)
+    lock = (_ROOT / "requirements" / "worker.lock").read_text(encoding="utf-8")
+    pins = re.findall(r"^([a-z0-9._-]+)==([^ ]+) \\\n    --hash=sha256:", lock, re.MULTILINE)
+    assert len(pins) == len(re.findall(r"^[a-z0-9]", lock, re.MULTILINE))
+    locked = {name: found for name, found in pins}
+    assert locked["vllm"] == version
+    asked = _PROJECT["project"]["optional-dependencies"]
+    for one in map(Requirement, [*asked["worker"], *asked["otel"], *asked["msk"]]):
+        assert one.name == "dragoman" or one.specifier.contains(locked[one.name]), one
 
 
 @pytest.mark.parametrize("name", ["Dockerfile.client", "Dockerfile.gateway", "Dockerfile.worker"])

@@ -122,7 +122,7 @@ def test_check_of_a_failed_job_is_1_with_the_reason_on_stderr(
     assert show(result(BROKEN, status="failed"), as_json=False, check=True) == 1
     out, err = capsys.readouterr()
     assert "item 0: fail" in out
-    assert err.startswith("job a1 is failed")
+    assert err.startswith("job a1: failed")
 
 
 def test_json_is_the_same_with_check(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dragoman_connections.consoles import SafeConsole
-from dragoman_connections.terminal import json_line, print_to
+from dragoman_connections.terminal import counted, json_line, print_to
 from dragoman_worker.cli.measuring import named_words
 from dragoman_worker.engines.machine import this_machine
 from dragoman_worker.engines.sizing import share_out
@@ -67,10 +67,12 @@ async def benched(request: MeasureRequest, wanted: frozenset[str] | None, rounds
     sample = await read_sample(request)
     share = share_out(request.settings.engine, this_machine)
     with MeasureScreen(quiet=request.as_json) as screen:
-        screen.progress(f"{len(sample.jobs)} jobs from {sample.origin}")
+        screen.progress(f"{counted(len(sample.jobs), 'job')} from {sample.origin}")
         async with harness_for(request, sample, screen) as harness:
+            bench = Bench(harness, request.settings, share, rounds)
+            screen.progress(_needs(bench, wanted, request))
             try:
-                results = await Bench(harness, request.settings, share, rounds).run(wanted)
+                results = await bench.run(wanted)
             except (EngineRefused, OutOfBudget) as error:
                 raise CannotMeasure(str(error)) from None
     if not results.rows:  # the results of an earlier run stay
@@ -84,6 +86,18 @@ async def benched(request: MeasureRequest, wanted: frozenset[str] | None, rounds
     else:
         _show(request.out, results, lines, missing)
     return 0 if results.complete else 3
+
+
+def _needs(bench: Bench, wanted: frozenset[str] | None, request: MeasureRequest) -> str:
+    """Return what a run takes at the least, before the first engine starts."""
+    engines, points = bench.size(wanted)
+    least = points * (request.pace.warm_s + request.pace.seconds)
+    budget = request.pace.budget_s
+    short = f", more than --budget-s {budget:g} allows" if least > budget else ""
+    return (
+        f"{counted(points, 'measurement')} in {counted(engines, 'engine')}: at least "
+        f"{least:,.0f} s plus the engine starts{short}"
+    )
 
 
 def _plot(path: Path, lines: Sequence[Mapping[str, Any]]) -> str | None:

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Literal, Protocol, runtime_checkable
 
 from dragoman_connections.settings import SettingsError
+from dragoman_connections.terminal import counted
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.engines.machine import this_machine
 from dragoman_worker.engines.sizing import share_out
@@ -53,8 +54,7 @@ async def findings(settings: WorkerSettings, *, engine: bool = True) -> AsyncIte
     yield _profile(settings)
     yield _replicas(settings)
     yield await _redis(settings)
-    if settings.memory_enabled:
-        yield await _memory(settings)
+    yield await _memory(settings)
     yield await _announcements(settings)
     async for finding in _kafka(settings):
         yield finding
@@ -72,7 +72,7 @@ def _profile(settings: WorkerSettings) -> CheckResult:
     profile, asked = settings.engine.profile, recognized_profile(settings.engine.model or "")
     if asked is None or asked == profile or profile not in PROFILES:
         return CheckResult("profile", "ok", profile)
-    return CheckResult("profile", "warn", f"{profile}; by its name the model is one for {asked}")
+    return CheckResult("profile", "warn", f"{profile}; by its name, the model needs {asked}")
 
 
 def _replicas(settings: WorkerSettings) -> CheckResult:
@@ -103,14 +103,18 @@ async def _redis(settings: WorkerSettings) -> CheckResult:
 
 
 async def _memory(settings: WorkerSettings) -> CheckResult:
+    if not settings.memory_enabled:
+        by = "by default" if settings.memory.enabled is None else "by memory.enabled"
+        detail = f"off {by}: approved and earlier translations are not used; memory.enabled = true"
+        return CheckResult("memory", "ok", f"{detail} turns it on")
     problem = await memory_problem(settings.redis)
     if problem is None:
         return CheckResult("memory", "ok", f"at most {settings.memory.max_mb} MB in Redis")
     return CheckResult(
         "memory",
         "warn",
-        f"jobs would run without it: {problem}; give Redis and its user what "
-        "docs/how-to/security.md lists, or set memory.enabled = false",
+        f"jobs would run without it: {problem}; give the Redis user the rights on "
+        "dragoman:memory:*, or set memory.enabled = false",
     )
 
 
@@ -144,7 +148,7 @@ def _topic(rights: TopicRights, settings: WorkerSettings) -> CheckResult:
     name = f"topic {rights.name}"
     if (problem := problem_of(rights, settings.kafka)) is not None:
         return CheckResult(name, "bad", problem)
-    return CheckResult(name, "ok", f"{rights.partitions} partitions")
+    return CheckResult(name, "ok", counted(rights.partitions, "partition"))
 
 
 def _kept(finding: CheckResult, *, compacted: bool) -> CheckResult:
@@ -157,12 +161,12 @@ def _input(
 ) -> CheckResult:
     """Return the finding of a topic of jobs, with what may not be as intended."""
     if rights.partitions == 1:
-        detail = "only one worker can read its one partition; others are idle"
+        detail = "it has 1 partition, so only one worker can read it and others stay idle"
         return replace(finding, status="warn", detail=detail)
     live_s = settings.redis.live_ttl_s
     if retention_ms is None or 0 <= retention_ms <= live_s * 1000:
         return finding
-    kept = "for ever" if retention_ms < 0 else f"for {retention_ms / 1000:.0f} s"
+    kept = "forever" if retention_ms < 0 else f"for {retention_ms / 1000:.0f} s"
     detail = (
         f"{finding.detail}; it keeps records {kept}, and redis.live_ttl_s an unfinished job for "
         f"{live_s} s: one that waits longer is forgotten, with its cancellation"
@@ -174,7 +178,7 @@ def _group(settings: WorkerSettings, problem: str | None) -> CheckResult:
     name = f"group {settings.kafka.group_id}"
     if problem is not None:
         return CheckResult(name, "bad", problem)
-    return CheckResult(name, "ok", "may be joined")
+    return CheckResult(name, "ok", "this user may join it")
 
 
 async def _engine(settings: WorkerSettings) -> CheckResult:
@@ -209,7 +213,7 @@ def _patches(settings: WorkerSettings) -> CheckResult:
     if not patches.missing:
         return CheckResult("patches of vLLM", "ok", detail)
     left_out = (
-        f"{name}, as this vLLM has no {lacking} ({PATCHES[name].lost})"
+        f"{name}, because this vLLM has no {lacking} ({PATCHES[name].lost})"
         for name, lacking in patches.missing.items()
     )
     return CheckResult("patches of vLLM", "warn", f"{detail}; left out: {'; '.join(left_out)}")

@@ -17,6 +17,7 @@ import typer
 from dragoman_connections.secrets import masked_setting
 from dragoman_connections.settings import SettingsError
 from dragoman_connections.terminal import print_to
+from dragoman_schemas.nearest import did_you_mean
 from dragoman_worker.cli.options import Config, Set, fail, notify, settings_or_exit
 
 if TYPE_CHECKING:
@@ -164,5 +165,7 @@ def named_words(option: str, text: str, known: Collection[str]) -> frozenset[str
     words = [word.strip() for word in text.split(",") if word.strip()]
     for word in words:
         if word not in known:
-            raise SettingsError(f"{option}: there is no {word!r}; give some of {', '.join(known)}")
+            hint = did_you_mean(word, known)
+            names = ", ".join(known)
+            raise SettingsError(f"{option}: there is no {word!r}{hint}; give some of {names}")
     return frozenset(words)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dragoman_connections.consoles import SafeConsole
 from dragoman_connections.settings import SettingsError
-from dragoman_connections.terminal import json_line, print_to
+from dragoman_connections.terminal import counted, json_line, print_to
 from dragoman_worker.cli.measuring import named_words
 from dragoman_worker.engines.machine import this_machine
 from dragoman_worker.engines.sizing import share_out
@@ -50,7 +50,7 @@ async def tuned(request: MeasureRequest, options: TuneOptions) -> int:
     engines = share_out(request.settings.engine, this_machine).count
     sample = await read_sample(request)
     with MeasureScreen(quiet=request.as_json) as screen:
-        screen.progress(f"{len(sample.jobs)} jobs from {sample.origin}")
+        screen.progress(f"{counted(len(sample.jobs), 'job')} from {sample.origin}")
         async with harness_for(request, sample, screen) as harness:
             tuner = Tuner(harness, request.settings, sample, options, engines=engines)
             try:

@@ -12,7 +12,9 @@ from typing import Annotated, Any, Final, Literal
 from langcodes import tag_is_valid
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from dragoman_connections.invalid_settings import explained
 from dragoman_connections.settings import SettingsError
+from dragoman_schemas.nearest import did_you_mean
 from dragoman_worker.prompts import names
 from dragoman_worker.prompts.base import Profile, ProfileSampling, Steering
 from dragoman_worker.prompts.custom import VARIABLES, CleanRules, CustomProfile, rendered_sample
@@ -117,8 +119,9 @@ def _first(error: ValidationError) -> str:
         part = _File.model_fields.get(str(problem["loc"][0]))
         kind = part.annotation if part is not None and len(problem["loc"]) > 1 else _File
         known = getattr(kind, "model_fields", {})
-        return f"{key}: there is no such key; known are {', '.join(known)}"
-    return f"{key}: {problem['msg'][0].lower()}{problem['msg'][1:]}"
+        hint = did_you_mean(str(problem["loc"][-1]), known)
+        return f"{key}: there is no such key{hint}; known are {', '.join(known)}"
+    return f"{key}: {explained(problem)}"
 
 
 def _profile(path: Path, given: _File, data: bytes) -> Profile:
@@ -215,7 +218,7 @@ def _names(given: _File) -> dict[str, str]:
 
 def _valid(key: str, tag: str) -> str:
     if not tag_is_valid(tag):
-        raise _Fault(f"{key}: {tag[:40]!r} is no language; give a tag such as de or zh-Hant")
+        raise _Fault(f"{key}: {tag[:40]!r} is not a language; give a tag such as de or zh-Hant")
     return tag
 
 
@@ -235,8 +238,8 @@ def _adapter(path: Path, given: _File) -> str:
     folder = (path.parent / Path(given.adapter).expanduser()).resolve()
     if not (folder / "adapter_config.json").is_file():
         raise _Fault(
-            f"adapter: {given.adapter} is no LoRA adapter; give a folder with adapter_config.json, "
-            "relative to this file"
+            f"adapter: {given.adapter} is not a LoRA adapter; give a folder with "
+            "adapter_config.json, relative to this file"
         )
     return str(folder)
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from dragoman_connections.settings import SettingsError
+from dragoman_schemas.nearest import did_you_mean
 from dragoman_worker.errors import UnknownProfile
 from dragoman_worker.prompts.base import Profile
 from dragoman_worker.prompts.chat import CHAT
@@ -59,8 +60,9 @@ def get_profile(name: str, profiles: Mapping[str, Profile] = PROFILES) -> Profil
     try:
         return profiles[name]
     except KeyError:
-        known = ", ".join(profiles)
-        raise UnknownProfile(f"profile: there is no {name[:40]!r}; known are {known}") from None
+        hint, known = did_you_mean(name, profiles), ", ".join(profiles)
+        shown = f"profile: there is no {name[:40]!r}{hint}"
+        raise UnknownProfile(f"{shown}; choose one of {known}") from None
 
 
 ProfileChooser = Callable[[str | None], Profile]

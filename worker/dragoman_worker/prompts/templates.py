@@ -16,6 +16,8 @@ from typing import Final
 from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from dragoman_schemas.nearest import did_you_mean
+
 MOST_CHARS: Final = 32_768
 _FIRST_STAND_IN: Final = 0x100000
 _STAND_IN: Final = re.compile("([\U00100000-\U0010fffd])")
@@ -65,7 +67,8 @@ class PromptTemplate:
             raise TemplateFault("is nested too deeply; make it flatter") from None
         if unknown := sorted(self.variables - set(known)):
             names = ", ".join(sorted(known))
-            raise TemplateFault(f"there is no variable {unknown[0]}; use {names}")
+            hint = did_you_mean(unknown[0], known)
+            raise TemplateFault(f"there is no variable {unknown[0]}{hint}; use {names}")
 
     def render(self, plain: Mapping[str, object], users: Mapping[str, object]) -> Rendered:
         """Return the text, with the texts of `users`: strings, or lists of strings or of pairs.

@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any, Final
 
 from dragoman_connections.settings import SettingsError
+from dragoman_connections.terminal import counted
 from dragoman_worker.engines.sizing import MEMORY, Share
 from dragoman_worker.settings import WorkerSettings
 from dragoman_worker.tuning.measure.harness import Harness, OutOfBudget, Point
@@ -79,6 +80,12 @@ class Bench:
             self.results.notes.append(f"Stopped early: {error}.")
         return self.results
 
+    def size(self, wanted: Collection[str] | None) -> tuple[int, int]:
+        """Return the number of engines and of measurements that a run starts with."""
+        names = set(STRATEGIES if wanted is None else wanted) - self._unfit().keys()
+        groups = self._groups(names)
+        return len(groups), self._rounds * sum(map(len, groups))
+
     def _unfit(self) -> dict[str, str]:
         """Return the strategies that do not fit the settings, each with the reason."""
         why = {}
@@ -124,8 +131,8 @@ class Bench:
                 self.results.notes.append(f"{name}: {why}")
                 continue
             if row["failed"]:
-                what = f"{row['failed']} jobs failed, the first with: {row.get('first_error')}"
-                self.results.notes.append(f"{name}: {what}")
+                what = f"{counted(row['failed'], 'job')} failed, the first with"
+                self.results.notes.append(f"{name}: {what}: {row.get('first_error')}")
             if number == row["round"]:
                 self.results.rows.setdefault(point.stage, []).append(row)
 

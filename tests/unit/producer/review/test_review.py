@@ -232,8 +232,8 @@ def test_an_edit_stays_in_later_pages_and_runs(out: Path, review: Review) -> Non
         ({1: "Zwei <x1/>."}, {}, "a.lines, segment 2: its tags"),
         ({0: " "}, {}, "a.lines, segment 1: it is empty"),
         ({0: "Eins."}, {"digest": "0" * 16}, "its source has changed"),
-        ({0: "Eins."}, {"segment": 99}, "1 edits are for segments that are not there"),
-        ({0: "Eins."}, {"document": "no.lines"}, "1 edits are for segments that are not there"),
+        ({0: "Eins."}, {"segment": 99}, "1 edit for segments that no longer exist"),
+        ({0: "Eins."}, {"document": "no.lines"}, "1 edit for segments that no longer exist"),
     ],
 )
 def test_an_edit_that_does_not_fit_is_named_and_changes_nothing(
@@ -319,12 +319,12 @@ def test_what_cannot_be_done_is_refused_with_what_to_do(review: Review) -> None:
         (("--export", "no/work.xlf", "--to", "de"), "No such file or directory; give"),
         (("--to", "ja"), "there are translations into de, fr"),
         (("--to", "x y"), "--to"),
-        (("--only", "good"), "a verdict is one of"),
+        (("--only", "good"), "--only: 'good' is not valid"),
         (("--export", "work.xlf"), "--to"),
         (("--remember",), "--apply"),
         (("--apply", "no.json"), "no.json: No such file"),
         (("--apply", __file__), "not XML"),
-        (("--apply", "no.json", "--only", "ok"), "takes neither"),
+        (("--apply", "no.json", "--only", "ok"), "cannot be combined with"),
     )
     for arguments, why in refused:
         ended = review(*arguments)

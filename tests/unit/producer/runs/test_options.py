@@ -24,7 +24,7 @@ from dragoman_producer.runs.request import IN_FLIGHT
 def test_a_glossary_that_is_a_folder_is_not_taken_for_the_name_of_a_stored_one(
     tmp_path: Path,
 ) -> None:
-    with pytest.raises(Unusable, match=r"--glossary.*it is no file"):
+    with pytest.raises(Unusable, match=r"--glossary.*it is a folder"):
         _glossary(str(tmp_path), "en", "de")
     assert _glossary(str(tmp_path / "none"), "en", "de") == ({}, str(tmp_path / "none"), ())
 
@@ -76,7 +76,7 @@ def test_terms_of_a_file_with_several_targets_are_named(tmp_path: Path) -> None:
     path.write_text("cat\tKatze\ncat\tKater\ndog\tHund\n")
     terms, name, [note] = _glossary(str(path), "en", "de")
     assert (terms, name) == ({"cat": "Katze", "dog": "Hund"}, None)
-    assert "terms.tsv: 1 terms have several targets" in note
+    assert "terms.tsv: only the first target is used of 1 term with several" in note
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_formats_are_of_all_files_or_of_a_pattern(
     [
         (["json", "yaml"], "all files cannot be json and yaml; give GLOB=NAME"),
         (["=json"], "'=json' has no pattern"),
-        (["*.x=none"], "'none' is none of"),
+        (["*.x=none"], "'none' is not valid; choose"),
     ],
 )
 def test_formats_that_cannot_be_are_refused(given: list[str], why: str) -> None:

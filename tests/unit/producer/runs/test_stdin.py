@@ -105,7 +105,7 @@ def test_no_more_of_stdin_is_stored_than_shows_that_it_is_too_large(
         (["-", "--to", "de,fr", "--format", "lines"], "one language"),
         (["-", "--to", "de", "--format", "lines", "--out", "x"], "leave --out away"),
         (["-", "--to", "de", "--format", "lines", "--json"], "--json"),
-        (["-", "--to", "de", "--format", "none"], "--format: 'none' is none of"),
+        (["-", "--to", "de", "--format", "none"], "--format: 'none' is not valid; choose"),
         (["docs", "--to", "de"], "--out DIR is missing"),
     ],
 )

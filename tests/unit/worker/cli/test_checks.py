@@ -62,8 +62,8 @@ def test_a_profile_of_another_family_than_the_models_is_a_warning(
         (3, None, "ok", "3 partitions"),
         (3, 604_800_000, "ok", "3 partitions"),
         (3, 604_800_001, "warn", "it keeps records for 604800 s"),
-        (3, -1, "warn", "it keeps records for ever"),
-        (1, 60_000, "warn", "only one worker can read its one partition"),
+        (3, -1, "warn", "it keeps records forever"),
+        (1, 60_000, "warn", "it has 1 partition, so only one worker"),
     ],
 )
 def test_a_topic_kept_for_longer_than_unfinished_jobs_is_a_warning(
@@ -82,7 +82,7 @@ def test_a_topic_kept_for_longer_than_unfinished_jobs_is_a_warning(
         (
             ChosenPatches(frozenset(), {"whole-outputs": "vllm.x:Y.z"}),
             "warn",
-            ["off: none", "whole-outputs, as this vLLM has no vllm.x:Y.z", "every token"],
+            ["off: none", "whole-outputs, because this vLLM has no vllm.x:Y.z", "every token"],
         ),
     ],
 )

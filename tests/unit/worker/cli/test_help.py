@@ -51,7 +51,7 @@ def test_the_command_line_is_parsed_before_anything_slow_is_imported() -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["foo"], "dragoman-worker: No such command 'foo'. See `dragoman-worker --help`.\n"),
+        (["foo"], "dragoman-worker: No such command: foo. See `dragoman-worker --help`.\n"),
         (
             ["run", "--foo"],
             "dragoman-worker run: No such option: --foo. See `dragoman-worker run --help`.\n",

@@ -70,4 +70,4 @@ def test_a_wrong_file_is_a_usage_error_of_one_line(file: Path) -> None:
     refused = CliRunner().invoke(app, ["profiles", "--file", str(file)])
     assert refused.exit_code == 2
     assert refused.stderr.strip().count("\n") == 0
-    assert f"{file}: user: there is no variable txt" in refused.stderr
+    assert f"{file}: user: there is no variable txt (did you mean text?)" in refused.stderr

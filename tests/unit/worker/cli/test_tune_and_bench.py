@@ -57,7 +57,7 @@ def called(*arguments: str) -> Result:
         (("tune", "--jobs", "absent.jsonl"), "--jobs absent.jsonl: there is no such file"),
         (("bench", "--jobs", "absent.jsonl"), "--jobs absent.jsonl: there is no such file"),
         (("tune", "--set", "engine.replicas=none"), "engine.replicas: give a number of engines"),
-        (("tune", "--set", "engine.colour=red"), "engine.colour: there is no such setting"),
+        (("tune", "--set", "engine.colour=red"), "unknown setting engine.colour"),
         (("tune", "--config", "absent.toml"), "--config absent.toml: there is no such file"),
     ],
 )

@@ -99,7 +99,7 @@ def test_an_unknown_option_is_refused_with_the_nearest_one_that_exists() -> None
     with pytest.raises(SettingsError) as refused:
         check_options({"max_num_seq": 3}, Arguments, "0.32.0")
     assert str(refused.value) == (
-        "engine.options.max_num_seq: vLLM 0.32.0 has no such option; did you mean max_num_seqs?"
+        "engine.options.max_num_seq: vLLM 0.32.0 has no such option (did you mean max_num_seqs?)"
     )
     with pytest.raises(SettingsError, match=r"engine\.options\.xyz: .* no such option$"):
         check_options({"xyz": 3}, Arguments, "0.32.0")

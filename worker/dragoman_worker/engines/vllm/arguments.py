@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import importlib.util
 import os
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, Final
 
 from dragoman_connections.settings import SettingsError
 from dragoman_connections.terminal import how_to_install
+from dragoman_schemas.nearest import did_you_mean
 from dragoman_worker.engines.decode_graphs import graph_sizes
 from dragoman_worker.engines.one_line import one_line
 from dragoman_worker.ports import EngineLimits
@@ -138,8 +138,7 @@ def check_options(options: dict[str, Any], arguments_class: Any, version: str) -
         raise SettingsError("engine.options.model: give the model in engine.model instead")
     for name in options:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            hint = did_you_mean(name, known)
             raise SettingsError(f"engine.options.{name}: vLLM {version} has no such option{hint}")
 
 
