@@ -10,7 +10,7 @@ from typing import Final
 import redis.asyncio
 
 from dragoman_connections.terminal import counted
-from dragoman_producer.box.failures import BoxUnusable
+from dragoman_producer.box.failures import BoxUnusable, writing
 from dragoman_schemas import names, scripts
 
 _AT_ONCE: Final = 1_000
@@ -48,7 +48,7 @@ async def settle_engine(client: redis.asyncio.Redis, data: Path, engine: str) ->
     """Remove results of the echo engine or of the demonstration's model, made before another one.
 
     An equal text would get them as its answer. Returns how many there were. Raises BoxUnusable
-    where they are results of a model that is worth its time.
+    where they are results of a model that is worth its time, and BoxFailed.
     """
     file = data / "engine"
     earlier = file.read_text(encoding="utf-8") if file.exists() else engine
@@ -60,8 +60,9 @@ async def settle_engine(client: redis.asyncio.Redis, data: Path, engine: str) ->
         )
     for start in range(0, len(results), _AT_ONCE):
         await client.unlink(*results[start : start + _AT_ONCE])
-    file.touch(mode=0o600)
-    file.write_text(engine, encoding="utf-8")
+    with writing(file):
+        file.touch(mode=0o600)
+        file.write_text(engine, encoding="utf-8")
     return len(results)
 
 

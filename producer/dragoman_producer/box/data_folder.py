@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Self
 
-from dragoman_producer.box.failures import BoxUnusable
+from dragoman_producer.box.failures import BoxUnusable, writing
 from dragoman_producer.box.machine import runtime_parent, socket_fits
 
 _PREFIX: Final = "dragoman-"
@@ -68,12 +68,13 @@ class DataFolder:
         return {}
 
     def write_state(self, members: Mapping[str, Any]) -> None:
-        """Write the state of the box. Raises OSError."""
+        """Write the state of the box. Raises BoxFailed."""
         temporary = self._state.with_suffix(".new")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - a descriptor
-            json.dump(members, file)
-        temporary.replace(self._state)
+        with writing(self._state):
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - a descriptor
+                json.dump(members, file)
+            temporary.replace(self._state)
 
     def remove_state(self) -> None:
         """Remove the state: no box is reached by it any more."""

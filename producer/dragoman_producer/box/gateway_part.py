@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dragoman_producer.box.engine_choice import OWNED, EngineChoice
+from dragoman_producer.box.failures import writing
 from dragoman_producer.box.part_child import Part, environment_without, free_port
 
 USUAL_PORT: Final = 8787
@@ -57,15 +58,18 @@ def gateway_part(choice: EngineChoice, data: Path, *, bootstrap: str, redis_url:
 def own_key(data: Path) -> str:
     """Return the secret of a box's own key, which may do everything; make it where there is none.
 
-    The file of keys beside it may hold more of them. Raises OSError.
+    The file of keys beside it may hold more of them. Raises BoxFailed.
     """
-    file = data / "gateway.key"
+    with writing(data / "gateway.key"):
+        return _own_key(data / "gateway.key", _keys_file(data))
+
+
+def _own_key(file: Path, keys: Path) -> str:
     secret = file.read_text(encoding="utf-8").strip() if file.exists() else ""
     if not secret:
         secret = f"dg_{secrets.token_urlsafe(32)}"
         _append(file, secret + "\n")
     digest = hashlib.sha256(secret.encode()).hexdigest()
-    keys = _keys_file(data)
     if not keys.exists() or digest not in keys.read_text(encoding="utf-8"):
         lines = (f'id = "box-{digest[:8]}"', f'sha256 = "{digest}"', 'roles = ["admin"]')
         _append(keys, "\n".join(("[[key]]", *lines, "")))

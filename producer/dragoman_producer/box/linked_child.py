@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import BinaryIO, Final, Self
 
 from dragoman_connections.child import ChildProcess
+from dragoman_producer.box.failures import writing
 from dragoman_producer.box.logs import last_lines
 
 _KILLING_S: Final = 30.0
@@ -47,7 +48,9 @@ class LinkedChild:
 
     async def __aenter__(self) -> Self:
         self._since = self.log.stat().st_size if self.log.exists() else 0
-        with self._output() as output:
+        with writing(self.log):
+            opened = self._output()
+        with opened as output:
             self._process = await ChildProcess.start(
                 lambda descriptor: (
                     *(sys.executable, "-P", "-m", "dragoman_producer.box.parent_link"),

@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from dragoman_producer.box.failures import BoxUnusable
+
 _LONGEST_SOCKET: Final = 107 if sys.platform == "linux" else 103
 """Bytes that the path of a Unix socket may have."""
 _SOCKET_ROOM: Final = len("/dragoman-12345678/redis.sock")
@@ -28,10 +30,13 @@ def usable_memory() -> int:
 
 
 def default_data_folder() -> Path:
-    """Return `dragoman/box` in the user's data folder. Raises RuntimeError without a home."""
+    """Return `dragoman/box` in the user's data folder. Raises BoxUnusable without a home."""
     if given := os.environ.get("XDG_DATA_HOME"):
         return Path(given) / "dragoman" / "box"
-    home = Path.home()
+    try:
+        home = Path.home()
+    except RuntimeError:
+        raise BoxUnusable("this user has no home folder; give --data DIR") from None
     if sys.platform == "darwin":
         return home / "Library" / "Application Support" / "dragoman" / "box"
     return home / ".local" / "share" / "dragoman" / "box"

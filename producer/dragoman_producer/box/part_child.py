@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from dragoman_connections.terminal import how_to_install
+from dragoman_producer.box.failures import writing
 from dragoman_producer.box.linked_child import ChildFailed, LinkedChild, own_environment
 
 _POLL_S: Final = 0.1
@@ -75,8 +76,8 @@ class PartChild:
     async def __aenter__(self) -> Self:
         part = self._part
         config = self._data / f"{part.name}.toml"
-        config.touch(mode=0o600)
-        config.write_text(to_toml(part.settings), encoding="utf-8")
+        with writing(config):
+            _write(config, to_toml(part.settings))
         command = [sys.executable, "-P", "-m", *part.arguments, "--config", str(config)]
         for text in part.pairs:
             command += ["--set", text]
@@ -132,6 +133,13 @@ class PartChild:
     def _failed(self, child: LinkedChild, status: int) -> PartFailed:
         reason = _reason(self._part, child.last_lines(30).splitlines())
         return PartFailed(self._part, status, reason, child.log)
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a file, unless it is so already: a restart needs no room on the disk."""
+    file.touch(mode=0o600)
+    if file.read_text(encoding="utf-8") != text:
+        file.write_text(text, encoding="utf-8")
 
 
 def _reason(part: Part, lines: Sequence[str]) -> str | None:

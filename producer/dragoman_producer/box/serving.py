@@ -15,7 +15,7 @@ from dragoman_connections.terminal import how_to_install
 from dragoman_producer.box.data_folder import DataFolder
 from dragoman_producer.box.embedded_redis import executable
 from dragoman_producer.box.engine_choice import EngineChoice
-from dragoman_producer.box.failures import BoxUnusable
+from dragoman_producer.box.failures import BoxFailed, BoxUnusable
 from dragoman_producer.box.gateway_part import is_installed, own_key
 from dragoman_producer.box.linked_child import ChildFailed
 from dragoman_producer.box.running import Box, running
@@ -122,7 +122,7 @@ async def told(folder: DataFolder, box: Box, key: str | None) -> AsyncIterator[R
     try:
         yield reached
     finally:
-        with suppress(OSError):  # a full disk: `kept` removes the state soon
+        with suppress(BoxFailed):  # a full disk: `kept` removes the state soon
             folder.write_state(state)
 
 

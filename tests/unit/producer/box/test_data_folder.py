@@ -9,7 +9,8 @@ import pytest
 
 from dragoman_producer.box import data_folder, machine
 from dragoman_producer.box.data_folder import DataFolder
-from dragoman_producer.box.failures import BoxUnusable
+from dragoman_producer.box.failures import BoxFailed, BoxUnusable
+from dragoman_producer.box.gateway_part import own_key
 
 
 def test_one_box_holds_a_folder_and_the_next_one_takes_it_afterwards(tmp_path: Path) -> None:
@@ -66,3 +67,27 @@ def test_the_path_of_a_socket_has_room_in_a_short_folder_alone() -> None:
     longest = Path("/" + "x" * (107 - len("/dragoman-12345678/redis.sock") - 1))
     assert machine.socket_fits(longest)
     assert not machine.socket_fits(longest / "x")
+
+
+def test_a_full_disk_is_one_sentence_with_the_file(tmp_path: Path) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("this system has no /dev/full")
+    folder = DataFolder.open(tmp_path)
+    (tmp_path / "box.new").symlink_to(full)
+    (tmp_path / "gateway.key").mkdir()
+    with pytest.raises(BoxFailed, match=r"box\.json: No space left on device; make room there"):
+        folder.write_state({"pid": 1})
+    with pytest.raises(BoxFailed, match=r"gateway\.key: .*give another --data"):
+        own_key(tmp_path)
+    folder.close()
+
+
+def test_a_user_without_a_home_is_told_to_name_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", none)
+    with pytest.raises(BoxUnusable, match="give --data DIR"):
+        machine.default_data_folder()
