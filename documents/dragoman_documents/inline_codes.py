@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from dragoman_documents.codec import InlineCode
+from dragoman_documents.codec import MOST_CHARACTERS, InlineCode
 
 _TAG: Final = re.compile(r"<(/?)([gx])([1-9][0-9]{0,5})(/?)>")
 _NUMBER: Final = re.compile(r"<[gx]([1-9][0-9]{0,5})/?>")
@@ -89,6 +89,17 @@ def _add_texts(
         _add_single(escape(match[0]), parts, codes)
         end = match.end()
     parts.append(text[end:] if end else text)
+
+
+def of_value(value: str) -> tuple[str, tuple[InlineCode, ...]]:
+    """Return a value without the blanks around it as a segment's text and codes.
+
+    Of a value that is too long for a segment only so much that this is too long, too: searched
+    whole for codes, one of 50 MB takes 1.9 GB of memory.
+    """
+    if len(value) > MOST_CHARACTERS:
+        return value[: MOST_CHARACTERS + 1], ()
+    return of_text(value.strip())
 
 
 def of_text(text: str, escape: Callable[[str], str] = str) -> tuple[str, tuple[InlineCode, ...]]:

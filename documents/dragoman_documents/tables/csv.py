@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dragoman_documents.codec import (
+    MOST_CHARACTERS,
     Codec,
     DocumentError,
     Extraction,
@@ -16,7 +17,7 @@ from dragoman_documents.codec import (
     layout_of,
 )
 from dragoman_documents.encodings import Decoded, decoded
-from dragoman_documents.inline_codes import fits, of_text, rendered
+from dragoman_documents.inline_codes import fits, of_text, of_value, rendered
 from dragoman_documents.splicing import Replacement, replaced
 from dragoman_documents.tables.columns import (
     LONGEST_NAME,
@@ -162,13 +163,19 @@ def _segments(row: Row, column: Column, named: int | None, *, chosen: bool) -> I
     if column.source >= len(row.values):
         return
     value = row.values[column.source]
-    if (is_translatable(value.strip()) if chosen else is_text(value)) and not is_formula(value):
-        text, codes = of_text(value.strip())
+    if _is_sent(value, chosen=chosen):
+        text, codes = of_value(value)
         target = _held(row, column)
         yield Segment(
             text, f"line {row.line}{_id(row, named)}, {column.name}", "cell", codes,
             state="empty" if target is None else "done", target=target,
         )  # fmt: skip
+
+
+def _is_sent(value: str, *, chosen: bool) -> bool:
+    if len(value) > MOST_CHARACTERS:
+        return True  # and told, as no one sends it
+    return (is_translatable(value.strip()) if chosen else is_text(value)) and not is_formula(value)
 
 
 def _held(row: Row, column: Column) -> str | None:
@@ -204,7 +211,10 @@ def _read(segment: Segment, source: Row, output: Row, column: Column, width: int
     before = source.values[column.target] if column.target < len(source.values) else ""
     if value == before and (column.target < width or column.target < len(source.values)):
         return segment
-    lead, trail = _around(source.values[column.source])
+    held = source.values[column.source]
+    if len(held) > MOST_CHARACTERS and value == held:
+        return segment
+    lead, trail = _around(held)
     text, codes = of_text(value.removeprefix(lead).removesuffix(trail))
     return Segment(text, segment.place, segment.kind, codes)
 

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from dragoman_documents.catalogs.json.scanning import DEEPEST, is_escaped, respelled
 from dragoman_documents.codec import (
+    MOST_CHARACTERS,
     Codec,
     DocumentError,
     Extraction,
@@ -19,7 +20,7 @@ from dragoman_documents.codec import (
     layout_of,
 )
 from dragoman_documents.encodings import Decoded, decoded
-from dragoman_documents.inline_codes import fits, of_text, rendered
+from dragoman_documents.inline_codes import fits, of_text, of_value, rendered
 from dragoman_documents.splicing import Replacement, replaced, skeleton
 from dragoman_documents.values import at_places, is_text, place_of
 from dragoman_text.spans import is_translatable
@@ -136,9 +137,11 @@ class JsonLinesCodec:
 
 
 def _is_wanted(string: _String, fields: frozenset[tuple[str, ...]]) -> bool:
-    if not fields:
-        return is_text(string.value)
-    return string.path in fields and is_translatable(string.value.strip())
+    if fields and string.path not in fields:
+        return False
+    if len(string.value) > MOST_CHARACTERS:
+        return True  # and told, as no one sends it
+    return is_translatable(string.value.strip()) if fields else is_text(string.value)
 
 
 def _is_there(string: _String, lang: str) -> bool:
@@ -208,7 +211,7 @@ def _added_again(file: Decoded, before: Extraction, layout: _Layout, lang: str) 
 
 
 def _segment(string: _String) -> Segment:
-    text, codes = of_text(string.value.strip())
+    text, codes = of_value(string.value)
     return Segment(text, _place(string), "value", codes)
 
 

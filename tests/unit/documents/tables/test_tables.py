@@ -9,7 +9,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dragoman_documents.codec import DocumentError, Options
+from dragoman_documents import registry
+from dragoman_documents.codec import MOST_CHARACTERS, DocumentError, Options
+from dragoman_documents.putting_back import put_back
 from dragoman_documents.read_back import SkeletonDiffers, differing
 from dragoman_documents.tables.csv import CODECS
 from dragoman_documents.tables.scanning import rows
@@ -312,3 +314,16 @@ def test_a_name_that_two_columns_have_is_refused() -> None:
     data = b"title,title,id\nA hat,A shoe,1\n"
     with pytest.raises(DocumentError, match="2 of its columns are named title; rename one"):
         CSV.extract(data, Options("de", columns=("title",)))
+
+
+@pytest.mark.parametrize("name", ["csv", "jsonl"])
+def test_of_a_giant_value_the_segment_has_only_so_much_that_it_is_too_long(name: str) -> None:
+    giant = "x y. " * 400_000
+    data = f"t\n{giant}\nA hat\n" if name == "csv" else f'{{"t":"{giant}"}}\n{{"t":"A hat"}}\n'
+    codec, options = registry.codec(name), Options("de", columns=("t",), fields=("t",))
+    found = codec.extract(data.encode(), options)
+    assert [len(each.text) for each in found.segments] == [MOST_CHARACTERS + 1, len("A hat")]
+    spliced = put_back(codec, data.encode(), found, [None, "Ein Hut"], options)
+    assert not spliced.changed
+    assert spliced.data.count(giant.encode()) == (2 if name == "csv" else 1)
+    assert b"Ein Hut" in spliced.data
