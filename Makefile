@@ -118,9 +118,9 @@ law: install ## An answer that changes nothing changes no byte, over checkouts (
 	@test -n "$(PROJECTS)" || { echo "name a folder of checkouts: make law PROJECTS=DIR" >&2; exit 2; }
 	@$(BIN)/python benchmarks/documents/law.py $(PROJECTS) $(ARGS)
 
-gateway-suites: install services ## DeepL's own test suites against the gateway (DEEPL_PYTHON=DIR DEEPL_NODE=DIR: checkouts)
-	@test -n "$(DEEPL_PYTHON)$(DEEPL_NODE)" || { echo "name checkouts: make gateway-suites DEEPL_PYTHON=DIR DEEPL_NODE=DIR" >&2; exit 2; }
-	PYTHONPATH=tests $(BIN)/python tests/gateway/run_suites.py $(if $(DEEPL_PYTHON),--python $(DEEPL_PYTHON)) $(if $(DEEPL_NODE),--node $(DEEPL_NODE))
+gateway-suites: install services ## Others' test suites against the gateway (DEEPL_PYTHON=DIR DEEPL_NODE=DIR LIBRETRANSLATE=DIR: checkouts; DEEPL_OPENAPI=FILE)
+	@test -n "$(DEEPL_PYTHON)$(DEEPL_NODE)$(LIBRETRANSLATE)$(DEEPL_OPENAPI)" || { echo "name checkouts: make gateway-suites DEEPL_PYTHON=DIR DEEPL_NODE=DIR LIBRETRANSLATE=DIR DEEPL_OPENAPI=FILE" >&2; exit 2; }
+	PYTHONPATH=tests $(BIN)/python tests/gateway/run_suites.py $(if $(DEEPL_PYTHON),--python $(DEEPL_PYTHON)) $(if $(DEEPL_NODE),--node $(DEEPL_NODE)) $(if $(LIBRETRANSLATE),--libretranslate $(LIBRETRANSLATE)) $(if $(DEEPL_OPENAPI),--openapi $(DEEPL_OPENAPI))
 
 pages-suites: install services ## Build and run the programs of the pages for Java and Node (needs Maven, Node and their registries)
 	PYTHONPATH=tests $(BIN)/python tests/pages/run.py

@@ -35,7 +35,7 @@ class LibreTranslate:
         """Return the endpoints by path."""
 
         def open_to_all(handler: Callable[[ApiCall], Any]) -> Endpoint:
-            return Endpoint("libretranslate", handler, needs_key=False)
+            return Endpoint("libretranslate", handler, frozenset({"GET"}), needs_key=False)
 
         return {
             "/translate": Endpoint("libretranslate", self.translate, _POST),

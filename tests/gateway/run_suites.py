@@ -1,6 +1,7 @@
-"""DeepL's own test suites against a gateway: `make gateway-suites DEEPL_PYTHON=DIR DEEPL_NODE=DIR`.
+"""Test suites that are not ours against a gateway: `make gateway-suites DEEPL_PYTHON=DIR ...`.
 
-The checkouts are the caller's; nothing of them is kept. Each suite runs twice: against the gateway
+The checkouts are the caller's; nothing of them is kept. LibreTranslate's tests of its API run once,
+and answers are judged by DeepL's openapi.json. DeepL's suites run twice: against the gateway
 as a real server, and behind a proxy that plays DeepL's mock server. A test that fails and is not in
 `expected.toml`, or is there and passes, fails the run.
 """
@@ -22,6 +23,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from gateway import openapi
 from gateway.deepl_shim import DeepLShim
 from gateway.stack import KEY, stack
 
@@ -37,25 +39,36 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", type=Path, help="checkout of deepl-python")
     parser.add_argument("--node", type=Path, help="checkout of deepl-node")
+    parser.add_argument("--libretranslate", type=Path, help="checkout of LibreTranslate")
+    parser.add_argument("--openapi", type=Path, help="DeepL's openapi.json")
     given = parser.parse_args()
-    if not given.python and not given.node:
-        parser.error("give --python DIR, --node DIR, or both")
+    if not any(vars(given).values()):
+        parser.error("give --python DIR, --node DIR, --libretranslate DIR or --openapi FILE")
     _BUILD.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, stack(Path(folder)) as gateway:
-        return asyncio.run(_all(given.python, given.node, f"http://localhost:{gateway.port}"))
+        return asyncio.run(_all(given, f"http://localhost:{gateway.port}"))
 
 
-async def _all(python: Path | None, node: Path | None, url: str) -> int:
+async def _all(given: argparse.Namespace, url: str) -> int:
+    python, node = given.python, given.node
     wrong = 0
+    if given.openapi is not None:
+        found = await asyncio.to_thread(lambda: list(openapi.problems(given.openapi, url, KEY)))
+        wrong += len(found)
+        print(f"openapi.json: {openapi.count()} answers, {len(found)} problems")
+        print("".join(f"  {problem}\n" for problem in found), end="")
+    if given.libretranslate is not None:
+        outcomes = await asyncio.to_thread(_libretranslate, given.libretranslate, url)
+        wrong += _judged("libretranslate", "real", outcomes)
     async with DeepLShim(url, KEY) as shim:
         for mode in ("real", "shim"):
             env = _environment(url, shim, mode)
             if python is not None:
-                found = await asyncio.to_thread(_python, python, env)
-                wrong += _judged("python", mode, found)
+                outcomes = await asyncio.to_thread(_python, python, env)
+                wrong += _judged("deepl-python", mode, outcomes)
             if node is not None:
-                found = await asyncio.to_thread(_node, node, env)
-                wrong += _judged("node", mode, found)
+                outcomes = await asyncio.to_thread(_node, node, env)
+                wrong += _judged("deepl-node", mode, outcomes)
     return 1 if wrong else 0
 
 
@@ -81,11 +94,26 @@ def _python(checkout: Path, env: Mapping[str, str]) -> Outcomes:
         subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
         install = [str(python), "-m", "pip", "install", "-q", *_PYTHON_NEEDS]
         subprocess.run(install, check=True)
+    return _pytest([str(python), "-m", "pytest"], checkout, env)
+
+
+def _libretranslate(checkout: Path, url: str) -> Outcomes:
+    """Run the tests of the API without their conftest.py, which starts LibreTranslate itself."""
+    ours = str(Path(__file__).parents[1])
+    env = {**os.environ, "PYTHONPATH": ours, "LIBRETRANSLATE_URL": url, "LIBRETRANSLATE_KEY": KEY}
+    with tempfile.TemporaryDirectory() as folder:
+        for file in (checkout / "libretranslate/tests/test_api").glob("test_*.py"):
+            shutil.copy(file, folder)
+        plugin = ["-p", "gateway.libretranslate_client", "--rootdir", folder]
+        return _pytest([sys.executable, "-m", "pytest", *plugin], Path(folder), env)
+
+
+def _pytest(command: list[str], folder: Path, env: Mapping[str, str]) -> Outcomes:
     report = _BUILD.absolute() / "python.xml"
     report.unlink(missing_ok=True)
     subprocess.run(
-        [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={report}"],
-        cwd=checkout, env=env, check=False, stdout=subprocess.DEVNULL,
+        [*command, "-q", "-p", "no:cacheprovider", f"--junit-xml={report}"],
+        cwd=folder, env=env, check=False, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     cases = ET.parse(report).iter("testcase")  # noqa: S314 - of our own pytest
     return {f"{case.get('classname')}::{case.get('name')}": _outcome(case) for case in cases}
@@ -128,14 +156,16 @@ def _judged(suite: str, mode: str, found: Outcomes) -> int:
     (_BUILD / f"{suite}-{mode}.json").write_text(json.dumps(found, indent=1))
     expected = {
         test: each["reason"]
-        for each in tomllib.loads(EXPECTED.read_text(encoding="utf-8"))[suite]
+        for each in tomllib.loads(EXPECTED.read_text(encoding="utf-8"))[
+            suite.removeprefix("deepl-")
+        ]
         for test in each["tests"]
         if mode in each["modes"]
     }
     counts = Counter(found.values())
     known = sum(found.get(name) == "failed" for name in expected)
     print(
-        f"deepl-{suite}, {mode} mode: {counts['passed']} of {len(found)} pass, "
+        f"{suite}, {mode} mode: {counts['passed']} of {len(found)} pass, "
         f"{counts['skipped']} are skipped by the suite, {known} fail as expected"
     )
     failed = {name for name, outcome in found.items() if outcome == "failed"}

@@ -224,6 +224,37 @@ def test_a_redis_that_is_away_is_503_and_nothing_accepted_is_lost(site: Site) ->
     assert found
 
 
+def test_a_broker_that_is_away_is_503_and_nothing_accepted_is_lost(
+    own_kafka: KafkaBroker, own_redis: RedisServer, tmp_path: Path
+) -> None:
+    topic = own_kafka.create_topic("gateway-outage", 2, None)
+    own_kafka.create_topic(f"{topic}-dead", 1, None)
+    site = Site(tmp_path, own_kafka, own_redis, topic)
+    texts = [f"#!sleep 2\nText {number}." for number in range(8)]
+
+    def until_answered(text: str) -> bool:
+        return post(gateway.url, asked(text))[0] == 200
+
+    with site.worker() as worker, site.gateway(hold_s=6) as gateway:
+        worker.ready()
+        gateway.ready()
+        with ThreadPoolExecutor(len(texts)) as pool:
+            held = list(pool.map(lambda text: pool.submit(post, gateway.url, asked(text)), texts))
+            wait_until(lambda: len(site.jobs()) == len(texts), timeout_s=30, what="accepted jobs")
+            own_kafka.kill()
+            refused, said = post(gateway.url, asked("New."))
+            languages = urllib.request.urlopen(f"{gateway.url}/v2/languages", timeout=5).status  # noqa: S310
+            own_kafka.restart()
+            assert [
+                each.result(90)[0] for each in held if each.result(90)[0] not in {200, 503}
+            ] == []
+        for text in [*texts, "New."]:
+            wait_until(lambda text=text: until_answered(text), timeout_s=90, what=text)  # type: ignore[misc]
+    assert (refused, languages) == (503, 200)
+    assert "Ask again." in said["message"]
+    assert len(site.jobs()) == len(texts) + 1
+
+
 def test_a_stop_answers_what_is_held_and_exits_with_0(site: Site) -> None:
     with site.worker() as worker, site.gateway(grace_s=20) as gateway:
         worker.ready()

@@ -26,6 +26,47 @@ async def test_one_text_gives_one_and_a_list_gives_a_list() -> None:
     assert form == {"status": "ok"}
 
 
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/json", '{"q": "A line.", "source": "en", "target": "de"}'),
+        ("application/json", '{"q":["A line."],"source":"auto","target":"de","format":"html"}'),
+        ("application/json;charset=utf-8",
+         '{"q":"A line.","source":"en","target":"de","alternatives":3,"api_key":""}'),
+        ("application/x-www-form-urlencoded", "q=A+line.&source=en&target=de"),
+        ("application/x-www-form-urlencoded", "q=A%20line.&source=auto&target=de&api_key="),
+        ("text/plain", '{"text":"A line.","source_lang":"auto","target_lang":"DE"}'),
+        ("application/json", '{"text":"A line.","source_lang":"EN","target_lang":"DE"}'),
+    ],
+    ids=["subtitle-edit", "mastodon", "web-page", "libretranslatepy", "discourse", "deeplx-page",
+         "deeplx"],
+)  # fmt: skip
+async def test_the_requests_of_known_clients_are_understood(kind: str, body: str) -> None:
+    async with PlayedGateway() as gateway:
+        status, said = await gateway.post(
+            "/translate", data=body.encode(), headers={"Content-Type": kind}
+        )
+    assert status == 200
+    assert said.get("translatedText", said.get("data")) in ("[de] A line.", ["[de] A line."])
+
+
+async def test_the_broken_json_of_subtitle_edit_with_a_key_is_refused_with_its_place() -> None:
+    body = '{"q": "A line.", "source": "en", "target": "de" "api_key": "k"}'
+    async with PlayedGateway() as gateway:
+        status, said = await gateway.post("/translate", data=body.encode())
+    assert (status, said) == (
+        400,
+        {"error": "The request cannot be read: not valid JSON at character 49"},
+    )
+
+
+@pytest.mark.parametrize("path", ["/languages", "/health", "/frontend/settings"])
+async def test_what_is_only_read_takes_no_post(path: str) -> None:
+    async with PlayedGateway() as gateway:
+        status, said = await gateway.post(path)
+    assert (status, said) == (405, {"error": "Use GET here."})
+
+
 async def test_each_text_has_its_own_language() -> None:
     texts = [
         "Ciao, mi chiamo Carlo e ho 18 anni, oggi parlo",
