@@ -125,6 +125,9 @@ gateway-suites: install services ## Others' test suites against the gateway (DEE
 pages-suites: install services ## Build and run the programs of the pages for Java and Node (needs Maven, Node and their registries)
 	PYTHONPATH=tests $(BIN)/python tests/pages/run.py
 
+pictures: install ## Draw the README's pictures anew, light and dark (needs chromium for the review's; ARGS="--only demo")
+	@$(BIN)/python .ci/pictures.py $(ARGS)
+
 mutants: install services ## Break the code in small ways: a test must turn red for each (ARGS="--jobs 2")
 	PYTHONPATH=tests $(BIN)/python tests/mutants/run.py $(ARGS)
 
@@ -148,4 +151,4 @@ compose-up: ## Start Kafka, Redis, Prometheus, Grafana and a worker without GPU 
 compose-down: ## Stop the containers of `make compose-up`; their volumes stay
 	$(COMPOSE) --profile echo --profile gpu down
 
-.PHONY: help demo test install services check style mypy pyright imports docs unit chaos odd fuzz soak fmt lock release gateway-suites pages-suites mutants speed-beside vllm-names clean compose-up compose-down
+.PHONY: help demo test install services check style mypy pyright imports docs unit chaos odd fuzz soak fmt lock release gateway-suites pages-suites pictures mutants speed-beside vllm-names clean compose-up compose-down
