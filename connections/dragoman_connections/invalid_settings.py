@@ -68,7 +68,7 @@ def in_one_line(error: ValidationError, kind: type[BaseModel]) -> str:
 def explained(problem: ErrorDetails) -> str:
     """Return what is wrong with a value, without its name: `must be at least 60`."""
     if problem["type"] == "literal_error":
-        return f"choose {alternatives(_CHOICES.findall(problem['ctx']['expected']))}"
+        return f"choose {alternatives(_CHOICES.findall(problem.get('ctx', {})['expected']))}"
     if (template := _MESSAGES.get(problem["type"])) is not None:
         return template.format(**problem.get("ctx", {}))
     return problem["msg"].removeprefix("Value error, ")

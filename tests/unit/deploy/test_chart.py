@@ -38,6 +38,15 @@ _STRIMZI = {"KafkaTopic", "KafkaUser"}  # no schema of theirs is in a package
 _VERSIONS = [f"1.{minor}" for minor in range(31, 38)]
 _ECHO: dict[str, Any] = {"settings": {"engine": {"kind": "echo"}}}
 
+_IMAGES: dict[str, Any] = {
+    name: {"repository": f"registry.example.org/dragoman-{image}"}
+    for name, image in {
+        "image": "worker",
+        "clientImage": "client",
+        "gatewayImage": "gateway",
+    }.items()
+}
+
 Object = dict[str, Any]
 _Settings = TypeVar("_Settings", bound=DragomanSettings)
 
@@ -49,6 +58,11 @@ def chart() -> Iterator[helm.Chart]:
 
 
 def _rendered(chart: helm.Chart, values: Object, name: str = "rel") -> list[Object]:
+    """Return the objects of values, with images that can be pulled unless the values name some."""
+    return _of_values(chart, {**_IMAGES, **values}, name)
+
+
+def _of_values(chart: helm.Chart, values: Object, name: str = "rel") -> list[Object]:
     chart.validate_schema(values)
     files = chart.render(values, name=name, namespace="ns")
     texts = [text for file, text in files.items() if file.endswith(".yaml")]
@@ -62,7 +76,7 @@ def _values(file: Path) -> Object:
 @pytest.fixture(scope="module")
 def rendered(chart: helm.Chart) -> dict[str, list[Object]]:
     """Return the objects of every example."""
-    return {file.stem: _rendered(chart, _values(file)) for file in _EXAMPLES}
+    return {file.stem: _of_values(chart, _values(file)) for file in _EXAMPLES}
 
 
 @pytest.fixture(params=[file.stem for file in _EXAMPLES])
@@ -321,6 +335,26 @@ def test_an_impossible_combination_is_refused_with_what_to_give(
 ) -> None:
     with pytest.raises(helm.HelmRenderError, match=re.escape(message)):
         _rendered(chart, {**_ECHO, **values})
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({}, "image.repository: dragoman-worker is in no registry; build deploy/Dockerfile.worker"),
+        ({"hooks": {"topics": {"enabled": True}}}, "clientImage.repository: dragoman-client"),
+        ({"gateway": {"enabled": True}}, "gatewayImage.repository: dragoman-gateway"),
+    ],
+)
+def test_an_image_that_no_registry_has_is_refused(
+    chart: helm.Chart, values: Object, named: str
+) -> None:
+    image = {} if not values else {"image": _IMAGES["image"]}
+    with pytest.raises(helm.HelmRenderError, match=re.escape(named)):
+        _of_values(chart, {**_ECHO, **image, **values})
+
+
+def test_an_image_that_the_nodes_have_needs_no_registry(chart: helm.Chart) -> None:
+    assert _of_values(chart, {**_ECHO, "image": {"pullPolicy": "Never"}})
 
 
 _PASSED_ON = {"strategy", "podSecurityContext", "securityContext", "resources", "dashboards"}

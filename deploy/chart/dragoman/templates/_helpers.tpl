@@ -33,6 +33,13 @@ app.kubernetes.io/component: {{ .class }}
 {{- end -}}
 {{- end -}}
 
+{{- /* A name without a registry is that of the clone's own build, which no cluster can pull. */ -}}
+{{- define "dragoman.pullable" -}}
+{{- if and (not (contains "/" .image.repository)) (ne .image.pullPolicy "Never") -}}
+{{- fail (printf "%s%s.repository: %s is in no registry; build deploy/Dockerfile.%s, push it, and give its name there, such as registry.example.org/%s (or set %s.pullPolicy: Never for an image that the nodes have)" .where .name .image.repository .file .image.repository .name) -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "dragoman.serviceAccount" -}}
 {{- if .Values.serviceAccount.create -}}
 {{- default (include "dragoman.fullname" .) .Values.serviceAccount.name -}}
