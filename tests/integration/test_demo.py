@@ -117,7 +117,9 @@ def test_ctrl_c_while_it_translates_stops_the_demo_within_seconds(
 ) -> None:
     process = demo()
     children = wait_until(lambda: _children(process), timeout_s=90, what="children")
-    process.wait_for(lambda: "✓ Starting the engine" in process.errors, timeout_s=800, what="the model")
+    process.wait_for(
+        lambda: "✓ Starting the engine" in process.errors, timeout_s=800, what="the model"
+    )
     process.send(signal.SIGINT)
     assert process.wait(timeout_s=30) == 130, process.errors
     _nothing_left(children, folder)
