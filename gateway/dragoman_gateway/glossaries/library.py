@@ -157,6 +157,7 @@ class KeyGlossaries:
         needed = pair.target if merge else None
         done = await self._change(key, glossary_id, pair.source, changed, needed)
         if not await self._records.holds(key.id, glossary_id):  # it was removed meanwhile
+            await self._store.remove(_stored_name(glossary_id, pair.source))
             await self._discard(key.id, glossary_id)
             raise ApiError(404, NO_GLOSSARY)
         return done.meta.counts[pair.target]
