@@ -502,7 +502,8 @@ async def test_a_change_goes_on_when_its_caller_leaves() -> None:
         written.set()
         return done
 
-    store.read, store.replace_encoded = slow, replaced  # type: ignore[method-assign]
+    store.read = slow  # type: ignore[method-assign]
+    store.replace_encoded = replaced  # type: ignore[method-assign,assignment]
     async with PlayedGateway(glossaries=store) as gateway:
         left = asyncio.ensure_future(gateway.post("/v2/glossaries", UI))
         await paused.wait()

@@ -38,8 +38,9 @@ def test_marks_blank_lines_and_line_ends_do_not_matter(
     text = ("\ufeff" if mark else "") + end.join(["", *lines, " \t", ""])
     assert read_terms(text, "tsv", EN_DE) == terms
     table = io.StringIO()
-    quoting = csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL
-    writer = csv.writer(table, lineterminator=end, quoting=quoting)
+    writer = csv.writer(
+        table, lineterminator=end, quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL
+    )
     writer.writerows([source, target, "EN", "de-AT"] for source, target in terms.items())
     assert read_terms(("\ufeff" if mark else "") + table.getvalue(), "csv", EN_DE) == terms
 
