@@ -12,16 +12,19 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
+from html import unescape
 from io import StringIO
 from pathlib import Path
 from typing import Final
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.style import Style
 from rich.terminal_theme import TerminalTheme
@@ -45,6 +48,7 @@ _FRAME: Final = """\
         line-height: {line_height}px;
         font-variant-east-asian: full-width;
     }}
+    .{unique_id}-title {{ font-size: 18px; font-weight: bold; font-family: arial, sans-serif; }}
     {styles}
     </style>
     <defs>
@@ -77,9 +81,20 @@ def drawn(lines: Iterable[str], title: str, suffix: str) -> str:
     )  # fmt: skip
     for line in lines:
         console.print(_styled(line.rstrip(), *styles))
-    return console.export_svg(
-        title=title, theme=theme, code_format=_FRAME, unique_id="t" + title[-4:]
+    picture = console.export_svg(
+        title=title, theme=theme, code_format=_FRAME, unique_id=title.replace(" ", "-") + suffix
     )
+    return _TEXT.sub(_widened, picture)
+
+
+def _widened(text: re.Match[str]) -> str:
+    """Return a text with the length that its wide characters have: rich counts each as one."""
+    shown = unescape(text[3]).replace("\xa0", " ")
+    width = float(text[2]) * cell_len(shown) / max(1, len(shown))
+    return f"{text[1]}{width:g}{text[0][text.end(2) - text.start() :]}"
+
+
+_TEXT: Final = re.compile(r'(<text [^>]*textLength=")([\d.]+)"[^>]*>([^<]*)</text>')
 
 
 def _styled(line: str, remark: Style, name: Style, done: Style) -> Text:
@@ -105,17 +120,8 @@ def ran(*command: str, cwd: Path, both: bool = True) -> list[str]:
 
 
 def demo(folder: Path) -> list[str]:
-    """Return `make demo`, its steps first."""
-    with (folder / "err").open("w") as err:
-        done = subprocess.run(
-            [str(BIN / "dragoman-demo"), "--out", "build/demo"],
-            cwd=folder, env={**os.environ, "COLUMNS": str(WIDTH)}, stdout=subprocess.PIPE,
-            stderr=err, text=True, check=True,
-        )  # fmt: skip
-    said = [line for line in (folder / "err").read_text().splitlines() if not line.endswith("...")]
-    said = [line for line in said if line.strip() and "━" not in line]
-    steps = [line for line in said if line.startswith("✓")]
-    return ["$ make demo", *steps[:2], *done.stdout.splitlines(), "", *said[2:-1]]
+    """Return what `make demo` prints, without its steps on stderr."""
+    return ["$ make demo", *ran("dragoman-demo", "--out", "build/demo", cwd=folder, both=False)]
 
 
 def rows(folder: Path) -> list[str]:
@@ -248,7 +254,7 @@ def main() -> None:
             continue
         with tempfile.TemporaryDirectory(prefix="pictures-") as folder:
             lines = pictures[name](Path(folder))
-        lines = [line.replace(folder, "~") for line in lines]
+        lines = [line.replace(folder, "~").replace(f"{BIN.resolve()}/", "") for line in lines]
         for suffix in _COLORS:
             place = given.out / f"{name}{suffix}.svg"
             place.write_text(drawn(lines, f"dragoman {name}", suffix), encoding="utf-8")
