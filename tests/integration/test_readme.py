@@ -41,9 +41,7 @@ ELSEWHERE: Final = {
     "pip install '.[worker]'": "needs a GPU",
     "make install && .venv/bin/dragoman up --engine echo": "fixture `shell`",
     "dragoman-worker run --set engine.kind=echo": "fixture `shell`",
-    "dragoman-worker run --set engine.model=/models/Hy-MT2-7B --set engine.profile=hy-mt2": (
-        "needs a GPU"
-    ),
+    "dragoman-worker run --set engine.model=tencent/Hy-MT2-7B": "needs a GPU",
     ".venv/bin/dragoman-worker run --set engine.model=demo/model --set engine.profile=demo": (
         "tests/integration/test_worker_vllm.py"
     ),
