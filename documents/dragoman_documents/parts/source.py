@@ -166,13 +166,16 @@ class SourceFile:
 
     def _texts(self, *, scans: bool) -> Iterator[str]:
         """Yield the texts of the parts. Raises DocumentError (`too_large`)."""
-        text, line = "", 1
+        text, line, again = "", 1, 0
         for more in self._decoded(scans=scans):
             text += more
-            while cut := self._cut(text):
-                yield text[:cut]
-                line += text.count("\n", 0, cut)
-                text = text[cut:]
+            while len(text) >= again and (cut := self._cut(text)) is not None:
+                # Looked at anew for each MiB, a quote that stays open takes minutes.
+                again = 0 if cut else len(text) * 5 // 4
+                if cut:
+                    yield text[:cut]
+                    line += text.count("\n", 0, cut)
+                    text = text[cut:]
             if len(text) > LARGEST_PART:
                 what = f"from line {line:,} on, {LARGEST_PART:,} characters are one value; "
                 what += "close the quote that is open there, or shorten the value"
@@ -180,14 +183,19 @@ class SourceFile:
         if text:
             yield text
 
-    def _cut(self, text: str) -> int:
-        """Return where the first part of a text ends, 0 if all of it may belong to the part."""
+    def _cut(self, text: str) -> int | None:
+        """Return where the first part of a text ends.
+
+        0 if there is no such place, None if the part may be longer than the text.
+        """
         name, most = self._codec.name, PART_UNITS
         while (place := behind_units(text, name, most)) is not None:
             if cut := boundary(text[:place], name):
                 return cut
             most *= 2
-        return boundary(text, name) if len(text) >= PART_BYTES else 0
+        if len(text) >= PART_BYTES:
+            return boundary(text, name)
+        return None if most == PART_UNITS else 0
 
 
 def _encoding_of(path: Path) -> tuple[bytes, str]:
