@@ -68,7 +68,7 @@ def _gauge(metric: str, labels: str, by: str = "") -> str:
 FLEET: Final = Board(
     "fleet",
     "Dragoman: fleet",
-    "All workers of a job: how much waits, how fast it goes, what limits it.",
+    "All workers of a job: the backlog, the throughput, and what limits it.",
     by_replica=False,
     rows={
         "Now": [
@@ -80,20 +80,20 @@ FLEET: Final = Board(
             ),
             Figure("Waiting jobs", "Unsettled records.", _gauge("dragoman_lag_jobs", JOB)),
             Figure(
-                "Time to settle them",
-                "At the pace of the last 30 minutes. Above what was promised: add workers.",
+                "ETA of the backlog",
+                "At the rate of the last 30 minutes. Too long: add workers.",
                 f"{_gauge('dragoman_lag_jobs', JOB)} / "
                 f"sum(rate(dragoman_jobs_total{{{JOB}}}[30m]))",
                 "s",
             ),
             Figure(
                 "Dead letters in an hour",
-                "See the dashboard of dead letters.",
+                "Details: the dead letters dashboard.",
                 f"sum(increase(dragoman_dead_letters_total{{{JOB}}}[1h]))",
             ),
             Figure(
-                "First certificate expires",
-                "Of those that the settings name.",
+                "Next certificate to expire",
+                "Of the certificates that the settings name.",
                 f"min(dragoman_certificate_expiry_timestamp_seconds{{{JOB}}}) * 1000",
                 "dateTimeFromNow",
             ),
@@ -107,10 +107,10 @@ FLEET: Final = Board(
             ),
             Chart(
                 "Items per second",
-                "That left the engine, and of finished jobs.",
+                "Items that left the engine, and items of finished jobs.",
                 [
                     (_rate("dragoman_engine_items_total", JOB), "left the engine"),
-                    (_rate("dragoman_items_total", JOB), "of finished jobs"),
+                    (_rate("dragoman_items_total", JOB), "in finished jobs"),
                 ],
             ),
             Chart(
@@ -144,24 +144,24 @@ FLEET: Final = Board(
         "Gateway": [
             Chart(
                 "Requests per second",
-                "By status. 499: the client left before the answer; its job goes on.",
+                "By status. 499: the client disconnected before the answer; its job keeps running.",
                 [(_rate("dragoman_gateway_requests_total", JOB, "status"), "{{status}}")],
                 stacked=True,
             ),
             Chart(
                 "Time per request",
-                "Until the answer, of all endpoints.",
+                "Time until the answer, all endpoints.",
                 _quantiles("dragoman_gateway_request_seconds", JOB),
                 "s",
             ),
             Chart(
                 "Held requests",
-                "That wait for their translation, by gateway.",
+                "Requests waiting for a translation, by gateway.",
                 [(_gauge("dragoman_gateway_held", JOB, "instance"), "{{instance}}")],
             ),
             Chart(
                 "Predicted wait",
-                "Of a new job, by topic. Above serve.shed_after_s new jobs are refused.",
+                "For a new job, by topic. Above serve.shed_after_s, new jobs are refused.",
                 [
                     (
                         f"max by (topic) (dragoman_gateway_predicted_wait_seconds{{{JOB}}})",
@@ -173,7 +173,7 @@ FLEET: Final = Board(
             ),
             Chart(
                 "Characters per second",
-                "That each key sent to the queue.",
+                "Sent to the queue by each key.",
                 [(_rate("dragoman_gateway_characters_total", JOB, "key"), "{{key}}")],
             ),
         ],
@@ -186,13 +186,13 @@ FLEET: Final = Board(
             ),
             Chart(
                 "GPU busy",
-                "Share of the time in which a kernel ran; does not mean that the GPU is full.",
+                "Share of time in which a kernel ran; 100 % does not mean that the GPU is full.",
                 [(f"dragoman_gpu_busy_ratio{{{JOB}}}", "{{instance}} GPU {{gpu}}")],
                 "percentunit",
             ),
             Chart(
                 "Engine fed",
-                "Items in the engines beside the most that admission allows.",
+                "Items in the engines, and the most that admission allows.",
                 [
                     (_gauge("dragoman_items_in_flight", JOB), "in the engines"),
                     (_gauge("dragoman_admission_items", JOB), "allowed"),
@@ -211,7 +211,7 @@ FLEET: Final = Board(
             ),
             Chart(
                 "Restarts and redeliveries",
-                "Both follow crashes and lost partitions; a steady rate needs a look at the log.",
+                "Both follow crashes and lost partitions; at a steady rate, check the log.",
                 [
                     (f"sum(increase(dragoman_replica_restarts_total{{{JOB}}}[5m]))", "restarts"),
                     (f"sum(increase(dragoman_redeliveries_total{{{JOB}}}[5m]))", "redeliveries"),
@@ -224,13 +224,13 @@ FLEET: Final = Board(
             ),
             Chart(
                 "Uncommitted work",
-                "The longest time that finished work waits for Redis or its commit.",
+                "The longest that finished work has waited for Redis or its commit.",
                 [(f"max by (instance) (dragoman_commit_age_seconds{{{JOB}}})", "{{instance}}")],
                 "s",
             ),
             Chart(
                 "Dropped lines of the log",
-                "Per second. Nobody reads stderr, or its disk is full; jobs go on.",
+                "Per second. Nobody reads stderr, or its disk is full; jobs continue.",
                 [(_rate("dragoman_log_lines_dropped_total", JOB), "lines")],
             ),
             Chart(
@@ -287,7 +287,7 @@ WORKER: Final = Board(
             ),
             Chart(
                 "Wait for a permit",
-                "Of an item, before the engine.",
+                "Time an item waits before it enters the engine.",
                 _quantiles("dragoman_engine_wait_seconds", _REPLICA),
                 "s",
             ),
@@ -303,7 +303,7 @@ WORKER: Final = Board(
             ),
             Chart(
                 "Admission",
-                "Items in the engine and waiting for a permit, beside the bound.",
+                "Items in the engine and waiting for a permit, and the limit.",
                 [
                     (_gauge("dragoman_items_in_flight", _REPLICA), "in the engine"),
                     (_gauge("dragoman_admission_items", _REPLICA), "bound"),
@@ -312,7 +312,7 @@ WORKER: Final = Board(
             ),
             Chart(
                 "Tokens",
-                "Reserved by the items in the engine, beside the bound.",
+                "Tokens reserved by the items in the engine, and the limit.",
                 [
                     (_gauge("dragoman_admission_held_tokens", _REPLICA), "reserved"),
                     (_gauge("dragoman_admission_tokens", _REPLICA), "bound"),
@@ -358,8 +358,8 @@ WORKER: Final = Board(
                 stacked=True,
             ),
             Chart(
-                "Engine free while jobs waited",
-                "Share of the time; growing: dragoman-worker why.",
+                "Engine idle while jobs waited",
+                "Share of time. If it grows, run dragoman-worker why.",
                 [(_rate("dragoman_feed_wait_seconds_total", _REPLICA, "replica"), "{{replica}}")],
                 "percentunit",
             ),
@@ -373,7 +373,7 @@ WORKER: Final = Board(
         "Process": [
             Chart(
                 "Event loop",
-                "A lag with CPU: the worker blocks its loop. A lag without: too little CPU.",
+                "Lag with high CPU: the worker blocks its loop. Lag with low CPU: too few cores.",
                 [
                     (f"max(dragoman_event_loop_lag_seconds{{{_REPLICA}}})", "lag"),
                     (f"max(dragoman_event_loop_lag_cpu_seconds{{{_REPLICA}}})", "CPU in it"),
@@ -393,7 +393,7 @@ WORKER: Final = Board(
             ),
             Chart(
                 "Watchdogs that fail",
-                "1: the check has seen no sign of life; the replica restarts by itself.",
+                "1: the check saw no sign of life; the replica restarts on its own.",
                 [(f"max by (check) (dragoman_watchdog_failing{{{_REPLICA}}})", "{{check}}")],
             ),
             Chart(
@@ -436,8 +436,8 @@ QUALITY: Final = Board(
                 "percentunit",
             ),
             Figure(
-                "Answered by the memory",
-                "Share of the look-ups.",
+                "Memory hits",
+                "Share of lookups.",
                 f"sum(increase(dragoman_memory_total{{{JOB},{_SAVED}}}[$__range])) / "
                 f"sum(increase(dragoman_memory_total{{{JOB}}}[$__range]))",
                 "percentunit",
@@ -448,7 +448,7 @@ QUALITY: Final = Board(
                 f"sum(increase(dragoman_lost_to_retention_total{{{JOB}}}[$__range]))",
             ),
             Figure(
-                "Partitions created anew",
+                "Recreated partitions",
                 "Their topic was deleted and created again; they are read from the beginning.",
                 f"sum(increase(dragoman_recreated_partitions_total{{{JOB}}}[$__range]))",
             ),
@@ -499,7 +499,7 @@ QUALITY: Final = Board(
             ),
             Chart(
                 "Findings per second, by gate",
-                "One gate rising alone: look at its answers with dragoman result --check.",
+                "If only one gate rises, look at its answers with dragoman result --check.",
                 [(f"{_rate('dragoman_gates_total', JOB, 'gate')} > 0", "{{gate}}")],
             ),
             Chart(
@@ -509,18 +509,18 @@ QUALITY: Final = Board(
             ),
             Chart(
                 "Time to judge an answer",
-                "Above 0.1 s: the judge's core is short.",
+                "Above 0.1 s: the judge process lacks CPU.",
                 _quantiles("dragoman_judge_seconds", JOB),
                 "s",
             ),
             Chart(
                 "Judges replaced",
-                "In 5 minutes; 0 as a rule.",
+                "In 5 minutes; usually 0.",
                 [(f"sum(increase(dragoman_judge_restarts_total{{{JOB}}}[5m]))", "restarts")],
             ),
             Chart(
                 "Memory",
-                "Look-ups per second, by result.",
+                "Lookups per second, by result.",
                 [(_rate("dragoman_memory_total", JOB, "result"), "{{result}}")],
                 stacked=True,
             ),

@@ -47,14 +47,18 @@ app = typer.Typer(
     name="dragoman-demo",
     help="Run Dragoman on this machine: embedded Kafka and Redis, vLLM on the CPU.",
     add_completion=False,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 Engine = Annotated[
-    EngineKind, typer.Option(help="vllm: the demo model. echo: no model; each text is tagged.")
+    EngineKind,
+    typer.Option(
+        metavar="vllm|echo", help="The demo model, or no model: echo returns each text with a tag."
+    ),
 ]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="DIR", help="Keep the translated folder of documents there."),
+    typer.Option("--out", metavar="DIR", help="Keep the translated documents in this folder."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 
@@ -65,7 +69,7 @@ def demo(
     out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """Translate the samples and a folder, and stop; `dragoman up` stays."""
+    """Translate sample texts and a sample folder, then stop. `dragoman up` keeps running."""
     _make(out)  # before the work whose result it keeps
     raise typer.Exit(_run(engine, _show_samples(out, as_json=as_json)))
 

@@ -101,7 +101,7 @@ class Screen(BoxScreen):
         self._err.print()
         if kept:
             self.line(f"The documents: {report.out}/de/trip.md, ...; the report: report.json")
-            self.line(f"Translations beside their sources, in a browser: {report.pages[0]}, ...")
+            self.line(f"Translations next to their sources, in a browser: {report.pages[0]}, ...")
         else:
             self.line("--out DIR keeps the documents, the report and a page to review them.")
 

@@ -110,7 +110,7 @@ def of_text(text: str, escape: Callable[[str], str] = str) -> tuple[str, tuple[I
 def pieces(text: str, codes: Sequence[InlineCode]) -> Iterator[Piece]:
     """Yield the pieces of a translation in order. Raises ValueError if it does not fit."""
     if not fits(text, codes):
-        raise ValueError("the tags of the translation are not those of its segment")
+        raise ValueError("the translation's tags differ from its segment's")
     end = 0
     for match in _TAG.finditer(text):
         if not _is_ours(match, codes):

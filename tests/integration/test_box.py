@@ -299,7 +299,7 @@ def test_a_model_of_an_unknown_name_is_refused_with_the_profiles(folder: Path) -
     ):
         assert box.wait(timeout_s=60) == 2
         last = box.errors.splitlines()[-1]
-        assert "the model m is that of no prompt profile" in last
+        assert "no prompt profile is known for the model m" in last
         assert "hy-mt2" in last
 
 

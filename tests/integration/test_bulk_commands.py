@@ -121,7 +121,7 @@ def test_results_of_a_file_of_ids_are_exported_and_the_export_is_resumed(
     assert installation("result", path, "--out", str(out)).returncode == 1
     assert sorted(out.read_bytes().splitlines(keepends=True)) == sorted(whole)
     again = installation("result", path, "--out", str(out))  # the failed one is read again
-    assert "30 results already" in again.stderr
+    assert "already has 30 results" in again.stderr
     assert sorted(out.read_bytes().splitlines(keepends=True)) == sorted(whole)
     out.write_text("notes\n")
     assert "results.jsonl:1: is no result" in installation("result", path, "--out", str(out)).stderr
@@ -143,7 +143,7 @@ def test_jobs_of_a_document_are_listed_with_those_that_expired_and_those_never_s
     assert told in done.stderr
     texts = installation("result", "--document", "many")
     assert texts.stdout == "many.0\t[de] Hello.\nmany.2\t[de] Hello.\n"
-    assert installation("status", "--document", "none").stderr == "dragoman status: no job\n"
+    assert installation("status", "--document", "none").stderr == "dragoman status: no jobs found\n"
 
 
 def test_ids_come_from_stdin_and_a_line_that_is_none_is_named(installation: Installation) -> None:

@@ -49,7 +49,7 @@ def test_add_replaces_and_merge_keeps(glossary: RedisShell) -> None:
     merged = ["add", "ui", glossary.file("b.tsv", "Gate\tSchranke\nsun\tSonne\n"), "--to", "de"]
     status, out, err = glossary(*merged, "--merge")
     assert (status, out) == (0, "ui\tstored\tversion 2\ten -> de 3, fr 2\n")
-    assert err == "1 stored terms have other translations now\n"
+    assert err == "1 stored term now translated differently\n"
     assert (
         glossary("show", "ui", "--to", "de")[1]
         == "de\tGate\tSchranke\nde\tcloud\tWolke\nde\tsun\tSonne\n"

@@ -353,7 +353,7 @@ def test_a_file_with_carriage_returns_alone_is_refused_as_one(
     row = {"tsv": "a\tb\r", "csv": "a,b\r", "jsonl": '{"source": "a", "target": "b"}\r'}[suffix]
     status, _, err = memory("import", memory.file(f"a.{suffix}", row * lines), "--to", "de")
     assert status == 1
-    assert "line 1: carriage returns alone end its lines" in err
+    assert "line 1: its lines end in CR only" in err
 
 
 def test_cells_up_to_the_limits_of_texts_are_imported(memory: RedisShell) -> None:

@@ -103,7 +103,7 @@ class TooLong(JobError):
 
 REUSED: Final = (
     "job_id: its key ran out while the job was in flight, and it belongs to another payload by "
-    "now; give every job an id of its own, and keep redis.live_ttl_s above the longest run"
+    "now; give every job its own id, and keep redis.live_ttl_s above the longest run"
 )
 
 

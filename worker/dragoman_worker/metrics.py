@@ -161,7 +161,7 @@ class Metrics:
         )
         self.recreated_partitions = self._counter(
             "recreated_partitions",
-            "Partitions read again from the beginning because their topic was created anew.",
+            "Partitions read again from the beginning because their topic was recreated.",
         )
         self.commits = self._counter("commits", "Offset commits, by outcome.", "outcome")
         self.commit_age_seconds = self._gauge(

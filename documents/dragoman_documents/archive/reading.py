@@ -103,7 +103,7 @@ def _listed(data: bytes) -> tuple[list[zipfile.ZipInfo], int]:
     except (zipfile.BadZipFile, NotImplementedError, struct.error, ValueError, OverflowError):
         if data and not data.startswith(b"PK"):
             raise DocumentError(
-                "wrong_type", "the file is not what its name says: it is no zip archive"
+                "wrong_type", "the file is not what its name says: it is not a zip archive"
             ) from None
         raise DocumentError(
             "corrupt", "the zip archive is broken or cut off; save the document again"
@@ -170,7 +170,7 @@ def _data_start(data: bytes, info: zipfile.ZipInfo, entry: int) -> int:
     listed = entry + CENTRAL.size
     length = int(CENTRAL.unpack_from(data, entry)[10])
     if local[0] != b"PK\3\4" or data[name : name + local[9]] != data[listed : listed + length]:
-        _corrupt(f"the member {_shown(info.orig_filename)} has no header of its own")
+        _corrupt(f"the member {_shown(info.orig_filename)} lacks its own header")
     return name + int(local[9]) + int(local[10])
 
 

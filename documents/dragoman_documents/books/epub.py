@@ -132,7 +132,7 @@ def _check(archive: Archive) -> None:
     """Refuse what is no book, and books whose text is encrypted."""
     kind = archive.read("mimetype") if "mimetype" in archive else b""
     if kind.strip() != _TYPE:
-        raise DocumentError("wrong_type", "the archive is no EPUB: its mimetype is another one")
+        raise DocumentError("wrong_type", "the archive is not an EPUB: it has another mimetype")
     if _ENCRYPTION in archive:
         text = decoded_page(archive.read(_ENCRYPTION), xml=True).text
         methods = (

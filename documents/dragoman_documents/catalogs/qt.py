@@ -141,7 +141,7 @@ def _add_forms(read: Read, target: XmlElement, source: Mixed, about: Segment) ->
     if len(elements) != len(own):
         read.remarks.append(Remark(about.place, (
             f"it has {len(elements)} numerus forms, {read.options.target_lang} has {len(own)}: "
-            "it is left alone; run lupdate -target-language first"
+            "it stays as it is; run lupdate -target-language first"
         ), "message"))  # fmt: skip
         return
     message = _Numerus(read.data, target, elements)

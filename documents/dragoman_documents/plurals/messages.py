@@ -43,7 +43,7 @@ class PluralText:
         return found if self.put_back(found) == text else text
 
 
-MORE_FORMS: Final = "its forms are those of the source; add the other ones of the language"
+MORE_FORMS: Final = "its plural forms are the source's; add the language's other forms"
 _MANY: Final = frozenset({"one", "other"})
 
 

@@ -110,7 +110,7 @@ class XmlCodec:
             raise DocumentError("corrupt", "the file is empty")
         file = source(data)
         if not file.data.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"<"):
-            raise DocumentError("wrong_type", f"the file is no XML, and so not {self.name}")
+            raise DocumentError("wrong_type", f"the file is not XML, so it is not {self.name}")
         root = parsed(file.data, self.prefixes, entities=self.entities)
         if root.name not in self.roots:
             raise DocumentError(

@@ -157,7 +157,9 @@ def _library() -> Path:
     for folder in (package.with_name("confluent_kafka.libs"), package / ".dylibs"):
         for library in sorted(folder.glob("librdkafka*")):
             return library
-    raise ChildFailed(f"no librdkafka beside {package}: install confluent-kafka from its wheel")
+    raise ChildFailed(
+        f"librdkafka is not next to {package}: install confluent-kafka from its wheel"
+    )
 
 
 def _topic(text: str) -> tuple[str, int]:

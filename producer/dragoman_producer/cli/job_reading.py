@@ -139,7 +139,7 @@ class JobReading:
 
     def _summarize(self) -> None:
         if self.jobs.is_batch:
-            print_note(f"{self.command}: {self.found.told() or 'no job ids given'}")
+            print_note(f"{self.command}: {self.found.told() or 'no jobs found'}")
 
 
 def _status_of(found: Found) -> int:

@@ -77,7 +77,7 @@ class Draft:
         if tag is None or tag == self.source_lang:
             return
         if self.source_lang is not None:
-            why = f"its source language is {tag}, that of the glossary {self.source_lang}"
+            why = f"its source language is {tag}, but the glossary's is {self.source_lang}"
             raise InvalidFile(path, None, f"{why}; a glossary has one, see --from")
         self.source_lang = tag
 

@@ -12,9 +12,7 @@ LONGEST_LINE: Final = 1024 * 1024
 """Bytes of a line of UTF-8, or characters of a line of UTF-16."""
 
 _UTF_8: Final = "save the file as UTF-8"
-LONE_RETURNS: Final = (
-    "carriage returns alone end its lines; save the file with LF or CRLF line ends"
-)
+LONE_RETURNS: Final = "its lines end in CR only; save the file with LF or CRLF line ends"
 """Why a file is refused whose lines end as on old Macs."""
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UTF_32: Final = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)

@@ -83,7 +83,7 @@ class Applying:
         settings = self._standing.settings(run)
         if settings is None:
             raise BadEdits(
-                f"run {run} is not one of this folder; give the folder that was reviewed"
+                f"run {run} did not write this folder; give the folder that was reviewed"
             )
         if settings != self._standing.settings(self._standing.id):
             raise BadEdits(
@@ -191,7 +191,7 @@ def _problem(edit: Edit, stored: StoredText) -> str | None:
     if not edit.text.strip():
         return "it is empty"
     if not same_tags(stored.row.source, edit.text):
-        return "its tags are not those of its source"
+        return "its tags differ from those of the source"
     return None
 
 

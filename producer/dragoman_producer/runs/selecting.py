@@ -113,7 +113,7 @@ class Selection:
         elif _MAGIC & set(str(path)):
             yield from self._globbed(path)
         else:
-            raise NothingThere(f"{path}: there is no such file or folder")
+            raise NothingThere(f"{path}: no such file or folder")
 
     def _globbed(self, pattern: Path) -> Iterator[FoundFile]:
         names = sorted(glob.glob(str(pattern), recursive=True))  # noqa: PTH207  absolute ones too
@@ -211,7 +211,7 @@ class Selection:
         if is_configuration(found.source.as_posix()) and not (
             found.named or self._is_named(found.path)
         ):
-            detail = "its name is that of configuration; name it as a PATH to translate it"
+            detail = "it looks like configuration; give it as PATH to translate it"
             return FoundFile(found.source, found.path, reason=CONFIGURATION, detail=detail)
         known = site.name if site is not None and name in SITED else None
         if (anchors := self._anchors.of(name, site)) is not None:

@@ -147,7 +147,7 @@ class _Run:
         """Do the run; an outage or a full disk ends it with what is done by then."""
         if (aside := self._manifest.replaced) is not None:
             name = f"it is kept as {aside.name}"
-            self._emit(Noted(f"the manifest could not be read and is begun anew; {name}"))
+            self._emit(Noted(f"the manifest could not be read, so a new one was started; {name}"))
         await self._reader.read_all(self._selection)
         self._check_names()
         planned = await self._planned()

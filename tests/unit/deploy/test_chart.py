@@ -835,7 +835,7 @@ def _gateway(chart: helm.Chart, **values: Any) -> list[Object]:
 
 def test_a_gateway_needs_its_keys(chart: helm.Chart) -> None:
     with pytest.raises(helm.HelmRenderError, match=r"gateway.keysSecret.name"):
-        _rendered(chart, {**_ECHO, "gateway": {"enabled": True}})
+        chart.render({**_ECHO, **_IMAGES, "gateway": {"enabled": True}}, name="rel")
 
 
 def test_a_gateway_gets_its_settings_keys_and_time_to_answer(

@@ -28,11 +28,11 @@ def bench(
         int, typer.Option("--rounds", metavar="N", min=1, help="Runs of each strategy.")
     ] = 3,
 ) -> None:
-    """Compare the ways of feeding this model's engine with your own jobs.
+    """Compare ways of feeding this model's engine, with your own jobs.
 
     Strategies: one request at a time, static batches, the published setting, continuous with
     default settings and with yours, all at once without admission, and replicas if
-    engine.replicas is above 1. Exit status 3: the time was over before all was measured.
+    engine.replicas is above 1. Exit status 3: --budget-s ran out first.
     """
     from dragoman_worker.cli.bench_session import benched, strategies_of
 

@@ -21,12 +21,13 @@ def check(
     set_: Set = None,
     as_json: AsJson = False,
     engine: Annotated[
-        bool, typer.Option("--engine/--no-engine", help="Start the engine too, or leave it out.")
+        bool, typer.Option("--engine/--no-engine", help="Start the engine too, or skip it.")
     ] = True,
     tokens: Annotated[
         bool,
         typer.Option(
-            "--tokens", help="Only measure which numbered tokens the model keeps, and which to set."
+            "--tokens",
+            help="Only measure which placeholder tokens the model keeps, and which to set.",
         ),
     ] = False,
 ) -> None:

@@ -35,8 +35,8 @@ class MeasureOptions:
         typer.Option(
             "--jobs",
             metavar="FILE",
-            help="JSONL file with one job per line. Without it, the last records of the topic "
-            "are read, without joining the consumer group.",
+            help="JSONL file with one job per line; default: the newest records of the topic, "
+            "read without joining the consumer group.",
         ),
     ] = None
     sample: Annotated[
@@ -51,7 +51,7 @@ class MeasureOptions:
             "--seconds-per-point",
             metavar="SECONDS",
             min=0.1,
-            help="Length of each measurement, after warming up.",
+            help="Length of each measurement after the warm-up.",
         ),
     ] = 10.0
     warm_s: Annotated[
@@ -69,7 +69,7 @@ class MeasureOptions:
             "--budget-s",
             metavar="SECONDS",
             min=0.0,
-            help="Start no measurement that might exceed this total time.",
+            help="Start no measurement that could exceed this total time.",
         ),
     ] = None
     as_json: Annotated[

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from dragoman_worker.settings import WorkerSettings
 
 Config = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="Read settings from a TOML file.")
+    Path | None, typer.Option("--config", metavar="FILE", help="Read settings from this TOML file.")
 ]
 Set = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Set one setting, as in --set engine.kind=echo. May be repeated.",
+        help="Set one setting, such as engine.kind=echo; repeatable.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]

@@ -102,7 +102,7 @@ def _profile_of(model: str) -> str:
     if (name := recognized_profile(model)) is None:
         fail(
             2,
-            f"the name of the model {model} is that of no prompt profile; choose one with "
+            f"no prompt profile is known for the model {model} by its name; choose one with "
             f"--profile: {', '.join(PROFILES)}",
         )
     return name

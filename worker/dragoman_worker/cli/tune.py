@@ -24,8 +24,7 @@ Allow = Annotated[
     typer.Option(
         "--allow",
         metavar="LIST",
-        help="Changes to try, some of replicas, fp8. By default replicas alone, where they may "
-        "gain.",
+        help="Changes to try: replicas, fp8. Default: only replicas, where they may gain.",
     ),
 ]
 Sequences = Annotated[
@@ -51,7 +50,7 @@ def tune(
 
     The number of sequences is doubled until more only cost latency. Then further settings are
     tried one at a time. OUT/rows.jsonl keeps every point, so the same command continues where
-    it was stopped. Exit status 3: the time was over before all was measured.
+    it was stopped. Exit status 3: --budget-s ran out first.
     """
     from dragoman_worker.cli.tune_session import tune_options, tuned
 

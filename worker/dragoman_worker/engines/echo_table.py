@@ -125,7 +125,7 @@ def _plain(text: str, column: int) -> str:
     def meaning(escape: re.Match[str]) -> str:
         if escape[1] not in _MEANINGS:
             raise ValueError(
-                f"column {column}: {escape[0]!r} is no escape; write a backslash as \\\\, and use "
+                f"column {column}: {escape[0]!r} is no escape; write backslashes as \\\\, and use "
                 "\\t, \\n and \\r"
             )
         return _MEANINGS[escape[1]]

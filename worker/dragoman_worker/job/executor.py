@@ -174,7 +174,7 @@ class Executor:
             case Verdict.DONE:
                 return Completed(self._reporter.stored(job), claim=None, ttl_s=job.ttl_s)
             case Verdict.CONFLICT:
-                why = "job_id: it belongs to another payload; give every job an id of its own"
+                why = "job_id: another payload already uses it; give every job its own id"
                 return Rejected(errors.Conflict(why), job_id=job.envelope.job_id)
             case Verdict.CANCEL:
                 return self._reporter.ended(job, errors.Cancelled("cancelled before it ran"))

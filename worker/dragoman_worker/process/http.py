@@ -51,7 +51,7 @@ class HttpServer:
         except OSError as error:
             raise SettingsError(_why_not(host, port, error)) from None
         except ValueError:  # a NUL, or no name that IDNA can encode
-            raise SettingsError(f"http.host: {host!r} is no address; {_HOST}") from None
+            raise SettingsError(f"http.host: {host!r} is not an address; {_HOST}") from None
         self._listening = listening
         return int(listening.sockets[0].getsockname()[1])
 
@@ -78,7 +78,7 @@ class HttpServer:
 def _why_not(host: str, port: int, error: OSError) -> str:
     # From Python 3.13 on asyncio raises an error without a number if no address can be bound.
     if isinstance(error, socket.gaierror) or error.errno in {None, errno.EADDRNOTAVAIL}:
-        return f"http.host: {host!r} is no address of this machine; {_HOST}"
+        return f"http.host: {host!r} is not an address of this machine; {_HOST}"
     return (
         f"http.port: cannot listen on {host}:{port} ({error.strerror}); "
         "set another port, or 0 for any free one"

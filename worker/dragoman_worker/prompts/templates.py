@@ -131,7 +131,7 @@ def _fault(node: nodes.Node, loops: int) -> str | None:
         return f"the filter {node.name} is not allowed; use {', '.join(sorted(_FILTERS))}"
     if isinstance(node, nodes.Getattr):
         of_loop = isinstance(node.node, nodes.Name) and node.node.name == "loop"
-        return None if of_loop and node.attr in _LOOP else "attributes are only those of loop"
+        return None if of_loop and node.attr in _LOOP else "only loop has attributes"
     if isinstance(node, nodes.For):
         return _loop_fault(node, loops)
     return None

@@ -91,7 +91,7 @@ class Bench:
         why = {}
         if not any(name in self._options for name in TUNED_OPTIONS):
             why["default"] = (
-                f"the settings give none of {', '.join(TUNED_OPTIONS)} in engine.options, so they "
+                f"the settings set none of {', '.join(TUNED_OPTIONS)} in engine.options, so they "
                 "are the defaults: `given` measures them"
             )
         if self._share.count == 1:

@@ -156,7 +156,7 @@ def _server(load: Load) -> tuple[str, str]:
     )
     change = (
         "Look at the server at engine.url; the worker's log names it and the reason "
-        "(engine_server_away). The jobs go on by themselves when it is back."
+        "(engine_server_away). The jobs continue on their own when it is back."
     )
     return sentence, change
 

@@ -91,7 +91,9 @@ def page_of(url: str) -> str:
     except ValueError:  # the port is no number, or brackets do not match
         valid = False
     if not valid or not whole.isascii() or not whole.isprintable() or " " in whole:
-        raise SettingsError(f"{url!r} is no URL of a worker: give --url as http://127.0.0.1:9464")
+        raise SettingsError(
+            f"{url!r} is not a worker's URL; give --url such as http://127.0.0.1:9464"
+        )
     return whole.rstrip("/").removesuffix("/metrics") + "/metrics"
 
 
@@ -125,7 +127,7 @@ def limit(load: Load) -> Limit:
 
 def _not_a_worker(address: str, reason: str) -> str:
     return (
-        f"the server at {address} is no dragoman worker ({reason}); "
+        f"the server at {address} is not a Dragoman worker ({reason}); "
         "give --url, or the worker's settings"
     )
 

@@ -25,8 +25,8 @@ _FORMAT: Final = "NSStringLocalizedFormatKey"
 _KIND: Final = "NSStringFormatSpecTypeKey"
 _PLURAL: Final = "NSStringPluralRuleType"
 _VARIABLE: Final = re.compile(rb"([^%<]*)(%(?:1\$)?#@([^%<@]+)@)([^%<]*)")
-_VARIES: Final = "it is more than one plural with text around it: left alone"
-_OTHER_FORMS: Final = "its plural forms are not those of the source language: left alone"
+_VARIES: Final = "it has more than one plural with text around it: left unchanged"
+_OTHER_FORMS: Final = "its plural forms differ from the source language's: left unchanged"
 
 
 class _Member(NamedTuple):

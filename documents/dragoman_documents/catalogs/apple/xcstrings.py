@@ -134,12 +134,12 @@ def _entries(
             if found is not None:
                 yield found
         else:
-            detail = f"its plural forms are not those of {source}: left alone"
+            detail = f"its plural forms differ from {source}'s: left unchanged"
             remarks.append(Remark(name, detail, "message"))
 
 
-_NO_ENTRY: Final = "no entry as Xcode writes it, an object is missing: left alone"
-_VARIES: Final = "it varies by device or has substitutions: left alone"
+_NO_ENTRY: Final = "not an entry as Xcode writes it, an object is missing: left unchanged"
+_VARIES: Final = "it varies by device or has substitutions: left unchanged"
 _Texts = Mapping[str | None, str]
 """Texts by plural category, or one by None."""
 

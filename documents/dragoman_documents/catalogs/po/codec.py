@@ -113,7 +113,7 @@ def _remarks(header: PoHeader, forms: Plurals, lang: str) -> Iterator[Remark]:
         detail = f"the header's Language is {language}, the target is {lang}"
         yield Remark("header", detail, "language")
     if not forms.fits:
-        detail = f"the header's Plural-Forms are not those of {lang}"
+        detail = f"the header's Plural-Forms don't match {lang}"
         yield Remark("header", detail, "plural")
 
 

@@ -105,7 +105,7 @@ class PluralMap:
 
 def _member(scalar: Scalar) -> PluralKey:
     if scalar.member is None:
-        raise DocumentError("corrupt", f"line {scalar.line} is no form of a plural message")
+        raise DocumentError("corrupt", f"line {scalar.line} is not a form of a plural message")
     return scalar.member
 
 

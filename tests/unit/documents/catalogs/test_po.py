@@ -159,7 +159,7 @@ def test_a_rule_that_does_not_fit_is_replaced_only_if_no_plural_is_filled() -> N
     extraction = CODEC.extract(filled, Options("ru"))
     assert len(extraction.segments) == 5
     assert [each.detail for each in extraction.remarks] == [
-        "the header's Plural-Forms are not those of ru"
+        "the header's Plural-Forms don't match ru"
     ]
 
 

@@ -29,7 +29,7 @@ def test_a_plan_shows_what_it_costs_as_far_as_that_is_known(
     assert capsys.readouterr().err.endswith("9,000 characters to translate\n")
     tokens = [Tokens(2_500, 2_750, 0.4, "a table by script")]
     for rate, said in (
-        (None, "time: unknown until a run has ended or --rate is given"),
+        (None, "time: unknown until a run has finished; or give --rate"),
         (Rate(0.25, "--rate"), "time: 20:00 (by --rate), 0.33 GPU-hours with 1 GPU, price 0.67"),
         (Rate(0.25, "x", is_least=True), "time: at most 20:00 (by x)"),
     ):
@@ -37,7 +37,7 @@ def test_a_plan_shows_what_it_costs_as_far_as_that_is_known(
         Display(as_json=False).show(planned, 1)
         shown = capsys.readouterr().err
         assert "500 rows, 10 documents" in shown
-        assert "about 2,500 tokens to read and 2,750 to write, ±40% (by a table by" in shown
+        assert "about 2,500 tokens in and 2,750 out, ±40% (by a table by" in shown
         assert said in shown
 
 
@@ -84,7 +84,7 @@ def test_a_run_that_finds_no_file_says_why_it_may_be(
 ) -> None:
     for hidden, more in ((0, ""), (3, "; 3 hidden files or folders were not read")):
         Display(as_json=False).show(Finished(1, None, {"hidden": hidden, "targets": {}}), 1)
-        line = "no file was found: the folders are empty, or --include and --exclude leave none"
+        line = "no files found: the folders are empty, or --include and --exclude leave none"
         assert capsys.readouterr().err == f"{line}{more}\n"
 
 
@@ -116,8 +116,8 @@ def test_documents_that_need_a_look_are_one_line_each_on_stderr(
         f"{PLAN}, 9,000 characters to translate",
         "d.md [de]: not written: why (skeleton); see report.json",
         "h.md [de]: 1 text stays in English, at line 3 (no answer); see report.json",
-        "2 documents are not finished; run the same command again",
-        "skipped: 1 file of no known format",
+        "2 documents are not finished; rerun the same command to resume",
+        "skipped: 1 file in unsupported formats",
         "skipped: 1 file, links",
         "de: 1 of 2 documents, 5 new, 1 left in the source language",
         "report: out/report.json",

@@ -244,7 +244,7 @@ def test_a_missing_worker_is_reported_in_one_line() -> None:
 def test_an_invalid_url_is_a_usage_error(url: str, more: tuple[str, ...]) -> None:
     status, out, err = run("--url", url, *more)
     assert (status, out) == (2, "")
-    assert f"{url!r} is no URL of a worker: give --url as http://" in err
+    assert f"{url!r} is not a worker's URL; give --url such as http://" in err
 
 
 def test_a_url_needs_no_scheme(served: tuple[list[str], int]) -> None:
@@ -270,7 +270,7 @@ def test_the_page_of_another_program_is_no_worker(
     pages[0] = content
     status, out, err = run("--url", f"http://127.0.0.1:{port}")
     assert (status, out) == (1, "")
-    assert f"the server at http://127.0.0.1:{port}/metrics is no dragoman worker" in err
+    assert f"the server at http://127.0.0.1:{port}/metrics is not a Dragoman worker" in err
     assert err.count("\n") == 1
 
 
@@ -287,7 +287,7 @@ def test_a_server_of_another_protocol_is_no_worker() -> None:
         status, out, err = run("--url", f"http://127.0.0.1:{listening.getsockname()[1]}")
         thread.join()
     assert (status, out) == (1, "")
-    assert "is no dragoman worker (BadStatusLine)" in err
+    assert "is not a Dragoman worker (BadStatusLine)" in err
 
 
 def test_columns_that_do_not_fit_are_printed_below_and_nothing_is_cut(

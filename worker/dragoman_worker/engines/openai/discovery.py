@@ -83,7 +83,7 @@ async def model_at(server: Server, wanted: str | None) -> tuple[str, Mapping[str
             raise
         return wanted, {}  # a server without a list: its first answer decides
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise Faulty("its list of models (/v1/models) is not one of OpenAI's API") from None
+        raise Faulty("its list of models (/v1/models) does not follow OpenAI's API") from None
     by_name = {each["id"]: each for each in listed}
     if wanted is None and len(by_name) == 1:
         return next(iter(by_name.items()))
@@ -223,7 +223,7 @@ async def _check_tokenizer(server: Server, model: str, own: OwnTokens) -> None:
         alike = counted is None or 0 <= counted - len(ours) <= _MOST_MARKS
     if not alike:
         raise Halt(
-            f"engine.tokenizer: its token ids are not those of {model} at {server.url}; give the "
+            f"engine.tokenizer: its token ids don't match {model} at {server.url}; give the "
             "tokenizer of that model"
         )
 

@@ -63,7 +63,7 @@ class EnginePool:
         functions. `run` starts such an engine again too.
         """
         for place, refused in await self._start_beside(settings, places):
-            self._progress(f"starting an engine again, alone: {refused}")
+            self._progress(f"starting one engine again, without others: {refused}")
             self.engines.append(await EngineProcess.start(settings, place, self._jobs, self._log))
 
     async def _start_beside(

@@ -141,7 +141,9 @@ async def test_an_engine_refused_beside_others_starts_once_more_alone(
     await start
     assert pool.engines == fake.started[2:]
     assert pool.holds("k")
-    assert texts[1:] == [f"starting an engine again, alone: refused {each}" for each in (0, 1)]
+    assert texts[1:] == [
+        f"starting one engine again, without others: refused {each}" for each in (0, 1)
+    ]
 
 
 async def test_an_engine_refused_alone_after_the_others_refuses_the_point(
