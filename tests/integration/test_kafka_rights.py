@@ -15,7 +15,9 @@ import redis
 from dragoman_connections.settings import DragomanSettings
 from dragoman_producer import BrokerRefused, TranslationClient
 from dragoman_schemas.jobs import TranslationJob
+from support.gateway_callers import asked, post
 from support.processes.forked_command import run_forked
+from support.processes.gateway_process import GatewayProcess
 from support.processes.worker_process import ForkedWorker, WorkerProcess
 from support.services.plain_clients import ended, publish, publish_with_headers, read_all
 from support.services.redis_server import RedisServer
@@ -363,3 +365,35 @@ def test_topics_are_made_once_the_right_to_create_them_is_granted(place: Place) 
     assert one_line(errors, f"topic {NEW_JOBS} exists", "grant DESCRIBE on the topic"), errors
     place.broker.grant("ann", [DESCRIBE_NEW])
     assert place.client_of(NEW_JOBS, *create) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("rights", "answer", "says"),
+    [
+        ((WRITE_JOBS, DESCRIBE_GROUP), "the request continues", None),
+        ((WRITE_JOBS,), "the request continues", "no load is shed"),
+        ((DESCRIBE_JOBS, DESCRIBE_GROUP), "cannot be reached", "grant WRITE"),
+    ],
+    ids=["all", "see group", "WRITE jobs"],
+)
+def test_a_gateway_works_with_its_rights_and_names_a_missing_one(
+    place: Place, tmp_path: Path, rights: tuple[Right, ...], answer: str, says: str | None
+) -> None:
+    place.allow(*rights)
+    settings = {**place.settings(), "serve.hold_s": 3, "connect_timeout_s": 10}
+    with GatewayProcess(
+        tmp_path,
+        kafka=place.broker.scram_bootstrap,
+        redis=place.redis.url,
+        topic=JOBS,
+        settings=settings,
+    ) as gateway:
+        gateway.ready()
+        text = " ".join(right.operation for right in rights)
+        status, said = post(gateway.url, asked(f"A text of {text} {len(rights)}."))
+        assert (status, answer in said["message"]) == (503, True)  # no worker is there
+        warned = [line for line in gateway.output.splitlines() if '"warning"' in line]
+        if says is None:
+            assert warned == []
+        else:
+            gateway.wait_for(lambda: says in gateway.output, timeout_s=SESSION_S, what=says)

@@ -235,8 +235,11 @@ class WorkerSettings(DragomanSettings):
     @model_validator(mode="before")
     @classmethod
     def _every_group_is_read(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Let a missing `engine` be reported together with the other problems, not before them."""
-        return {"engine": {}, **given}
+        """Let a missing `engine` be reported together with the other problems, not before them.
+
+        What one file of settings has for `dragoman serve` is left out.
+        """
+        return {"engine": {}} | {name: given[name] for name in given if name != "serve"}
 
     @model_validator(mode="after")
     def _echo_is_not_judged(self) -> WorkerSettings:

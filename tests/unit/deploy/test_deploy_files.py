@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from pydantic import BaseModel
 
 from dragoman_connections.settings import DragomanSettings, load_settings
-from dragoman_gateway.settings import ServeSettings
+from dragoman_gateway.settings import GatewaySettings, ServeSettings
 from dragoman_worker.settings import WorkerSettings
 
 _ROOT = Path(__file__).parents[3]
@@ -63,7 +63,8 @@ def test_the_example_explains_every_setting_and_no_other() -> None:
         for name in _leaf_names(tomllib.loads(_uncommented()))
         if not _ENGINE_OPTION.match(name)
     }
-    assert explained == set(_setting_names(WorkerSettings)) - {"engine.options"}
+    settings = {*_setting_names(WorkerSettings), *_setting_names(GatewaySettings)}
+    assert explained == settings - {"engine.options"}
 
 
 def test_the_example_shows_the_defaults() -> None:
@@ -73,6 +74,7 @@ def test_the_example_shows_the_defaults() -> None:
     # The client's default differs in one setting; the example states it.
     client = load_settings(DragomanSettings, _EXAMPLE, {"connect_timeout_s": 10.0})
     assert client == DragomanSettings()
+    assert load_settings(GatewaySettings, _EXAMPLE).serve == ServeSettings()
 
 
 def test_the_settings_without_a_default_have_valid_examples(tmp_path: Path) -> None:
@@ -86,6 +88,7 @@ def test_the_settings_without_a_default_have_valid_examples(tmp_path: Path) -> N
     assert settings.worker_id == "gpu-17"
     assert settings.kafka.results_topic == "dragoman.results"
     assert settings.engine.options["max_num_seqs"] == 256
+    assert load_settings(GatewaySettings, file).serve.languages == ("de", "en", "fr")
 
 
 # --- compose --------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from dragoman_gateway import connections, held
 from dragoman_gateway.keys import KeyRing
 from dragoman_gateway.log import Log
 from dragoman_producer.testing import InMemoryClient
+from support.fakes.glossaries_in_memory import GlossariesInMemory
 from support.fakes.played_gateway import PlayedGateway, detector, write_keys
 
 ASKED = {"text": "Hello.", "source_lang": "EN", "target_lang": "DE"}
@@ -259,7 +260,9 @@ def test_every_secret_takes_one_digest_and_one_comparison(
 async def test_a_key_learns_nothing_of_anothers_texts(tmp_path: Path) -> None:
     file = write_keys(tmp_path, 'one\nglossaries = ["names"]', 'two\nmemory = "off"')
     client = InMemoryClient(held=True)
-    async with PlayedGateway(client, keys_file=file, glossaries={"names": "d"}) as gateway:
+    glossaries = GlossariesInMemory()
+    glossaries.add("names", "en", {"de": {"Hello": "Hallo"}})
+    async with PlayedGateway(client, keys_file=file, glossaries=glossaries) as gateway:
         first = asyncio.create_task(gateway.post("/v2/translate", ASKED, headers=header("one")))
         second = asyncio.create_task(gateway.post("/v2/translate", ASKED, headers=header("two")))
         await submitted(client, 2)  # neither waits for the other's job
