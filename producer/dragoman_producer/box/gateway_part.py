@@ -37,6 +37,8 @@ def gateway_part(choice: EngineChoice, data: Path, *, bootstrap: str, redis_url:
         "keys_file": str(_keys_file(data)),
         "grace_s": _GRACE_S,
     }
+    # The line for documents, where the gateway has the setting serve.documents.dir:
+    #   serve["documents"] = {"dir": str(data / "documents")}  # noqa: ERA001
     if not _port_is_given(choice):
         serve["port"] = _usual_or_free_port()
     return Part(

@@ -37,12 +37,12 @@ def up(
     set_: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="NAME=VALUE", help="Set one setting of the worker; repeatable."
+            "--set", metavar="NAME=VALUE", help="A setting of worker or gateway; repeatable."
         ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Run a broker, Redis and a worker on this host until Ctrl-C; print how to reach them.
+    """Run broker, Redis, worker and gateway on this host until Ctrl-C; print how to reach them.
 
     You need nothing else. Start it again with the same --data to keep the results.
     """
