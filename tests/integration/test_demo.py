@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
@@ -51,6 +52,14 @@ def _children(process: ChildProcess) -> list[psutil.Process]:
 
 def _rows(process: ChildProcess) -> list[dict[str, object]]:
     return [json.loads(line) for line in process.output.splitlines()]
+
+
+def _shared_memory(process: ChildProcess) -> set[str]:
+    """Return the segments of shared memory that the demo's processes have mapped."""
+    maps = "".join(
+        Path(f"/proc/{each.pid}/maps").read_text(encoding="utf-8") for each in _children(process)
+    )
+    return set(re.findall(r"/dev/shm/psm_\w+", maps))  # noqa: S108  read from maps
 
 
 def _nothing_left(children: list[psutil.Process], folder: Path) -> None:
@@ -120,9 +129,12 @@ def test_ctrl_c_while_it_translates_stops_the_demo_within_seconds(
     process.wait_for(
         lambda: "✓ Starting the engine" in process.errors, timeout_s=800, what="the model"
     )
+    shared = _shared_memory(process)
     process.send(signal.SIGINT)
     assert process.wait(timeout_s=30) == 130, process.errors
     _nothing_left(children, folder)
+    assert shared, "vLLM has some"
+    assert not [each for each in shared if Path(each).exists()]
 
 
 def test_a_worker_that_cannot_start_is_reported_with_its_last_log_lines(

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -35,6 +36,7 @@ from dragoman_connections.child import (
 )
 
 _LOOK_S: Final = 0.05
+_SEGMENT: Final = re.compile(r"/dev/shm/psm_\w+")  # noqa: S108  read from maps
 
 
 def main() -> int:
@@ -105,8 +107,28 @@ def _watch(parent: Channel) -> None:
 
 
 def _kill_group(leader: int) -> None:
+    left = _shared_memory()
     with contextlib.suppress(ProcessLookupError):
         os.killpg(leader, signal.SIGKILL)
+    for segment in left:
+        segment.unlink(missing_ok=True)
+
+
+def _shared_memory() -> set[Path]:
+    """Return the segments that the command's processes have mapped (Linux).
+
+    Python removes the segments of a process that is killed, unless its tracker, which does so, is
+    killed with it.
+    """
+    found: set[Path] = set()
+    waiting = _children()
+    while waiting:
+        pid = waiting.pop()
+        waiting += _children(str(pid))
+        with contextlib.suppress(OSError):
+            maps = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8", errors="replace")
+            found |= {Path(name) for name in _SEGMENT.findall(maps)}
+    return found
 
 
 def _kill_adopted() -> None:
@@ -118,9 +140,12 @@ def _kill_adopted() -> None:
                 os.waitpid(pid, 0)
 
 
-def _children() -> list[int]:
-    lists = Path("/proc/self/task").glob("*/children")
-    return [int(pid) for file in lists for pid in file.read_text().split()]
+def _children(of: str = "self") -> list[int]:
+    found: list[int] = []
+    for file in Path(f"/proc/{of}/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # it has exited
+            found += map(int, file.read_text().split())
+    return found
 
 
 if __name__ == "__main__":

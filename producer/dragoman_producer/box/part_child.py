@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
-import re
 import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -100,10 +99,7 @@ class PartChild:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        left = _shared_memory(self._runtime)
         await self._resources.aclose()
-        for segment in left:
-            segment.unlink(missing_ok=True)
 
     async def failure(self) -> PartFailed:
         """Wait until the part exits by itself, and return why."""
@@ -175,24 +171,6 @@ def _is_ready(port: int) -> bool:
         return False
     finally:
         connection.close()
-
-
-def _shared_memory(runtime: Path) -> set[Path]:
-    """Return the segments that processes with this temporary folder have mapped (Linux).
-
-    Python removes the segments of a process that is killed, unless the program that does so is
-    killed with it.
-    """
-    found: set[Path] = set()
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if f"TMPDIR={runtime}\0".encode() in (process / "environ").read_bytes():
-                maps = (process / "maps").read_text(encoding="utf-8", errors="replace")
-                found |= {Path(name) for name in _SEGMENT.findall(maps)}
-    return found
-
-
-_SEGMENT: Final = re.compile(r"/dev/shm/psm_\w+")  # noqa: S108  read from maps
 
 
 def environment_without(settings: Sequence[str]) -> dict[str, str]:
