@@ -44,6 +44,8 @@ def told(what: str = "it is damaged, or no Parquet file") -> Iterator[None]:
             raise
         if "crypt" in str(error):
             raise DocumentError("encrypted", _ENCRYPTED) from None
+        if "deeply nested" in str(error):
+            raise DocumentError("bomb", "a column is nested too deeply; flatten it") from None
         raise DocumentError("corrupt", what) from None
 
 

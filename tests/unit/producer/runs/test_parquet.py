@@ -184,6 +184,17 @@ async def test_what_cannot_be_translated_is_refused_in_one_sentence(
     assert detail in found["detail"]
 
 
+async def test_columns_that_are_nested_too_deeply_are_named_as_such(tmp_path: Path) -> None:
+    kind: pa.DataType = pa.int8()
+    for _ in range(150):
+        kind = pa.struct([("a", kind)])
+    given(tmp_path, pa.table({"t": ["One."], "n": pa.array([None], kind)}))
+    status, report, _ = await run(tmp_path, "t")
+    [found] = report["documents"]
+    assert (status, found["reason"]) == (1, "bomb")
+    assert found["detail"] == "a column is nested too deeply; flatten it"
+
+
 async def test_the_id_of_a_row_is_in_its_place_in_the_report(tmp_path: Path) -> None:
     given(tmp_path, pa.table({"sku": ["S-1", "S-2"], "t": ["One.", "<g1>Two"]}))
     reading = Reading(columns=("t",), ids=("sku",))
