@@ -106,7 +106,7 @@ def test_deepls_client_keeps_uses_and_deletes_glossaries(served: Served) -> None
     for each in (made, other):
         client.delete_glossary(each)
     with pytest.raises(deepl.GlossaryNotFoundException):
-        client.get_glossary(made)
+        client.get_glossary(made.glossary_id)
     assert names(served.server) <= before
 
 

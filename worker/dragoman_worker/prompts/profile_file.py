@@ -114,12 +114,13 @@ def _parsed(path: Path) -> tuple[_File, bytes]:
 
 def _first(error: ValidationError) -> str:
     problem = error.errors(include_url=False, include_input=False)[0]
-    key = ".".join(str(part) for part in problem["loc"])
+    place = [str(part) for part in problem["loc"]]
+    key = ".".join(place)
     if problem["type"] == "extra_forbidden":
-        part = _File.model_fields.get(str(problem["loc"][0]))
-        kind = part.annotation if part is not None and len(problem["loc"]) > 1 else _File
+        part = _File.model_fields.get(place[0])
+        kind = part.annotation if part is not None and len(place) > 1 else _File
         known = getattr(kind, "model_fields", {})
-        hint = did_you_mean(str(problem["loc"][-1]), known)
+        hint = did_you_mean(place[-1], known)
         return f"{key}: there is no such key{hint}; known are {', '.join(known)}"
     return f"{key}: {explained(problem)}"
 
