@@ -176,6 +176,17 @@ FLEET: Final = Board(
                 "Sent to the queue by each key.",
                 [(_rate("dragoman_gateway_characters_total", JOB, "key"), "{{key}}")],
             ),
+            Chart(
+                "Documents",
+                "In the folder of the gateways by status, and those that found no room.",
+                [
+                    (
+                        f"max by (status) (dragoman_gateway_documents{{{JOB}}})",
+                        "{{status}}",
+                    ),
+                    (_rate("dragoman_gateway_documents_no_space_total", JOB), "no room/s"),
+                ],
+            ),
         ],
         "Limits": [
             Chart(

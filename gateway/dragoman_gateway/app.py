@@ -6,10 +6,12 @@ import asyncio
 import contextlib
 import errno
 import resource
+import secrets
 import ssl
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import Final
 
 from aiohttp import web
@@ -20,6 +22,10 @@ from dragoman_gateway.backlog import TopicBacklog
 from dragoman_gateway.calls import Endpoint
 from dragoman_gateway.connections import HEADERS_S, Connections
 from dragoman_gateway.deepl import DeepL
+from dragoman_gateway.documents.api import DocumentApi
+from dragoman_gateway.documents.folder import DocumentFolder
+from dragoman_gateway.documents.records import DocumentRecords
+from dragoman_gateway.documents.running import DocumentRuns
 from dragoman_gateway.errors import BUSY, ApiError
 from dragoman_gateway.front import Front
 from dragoman_gateway.glossaries.endpoints import GlossaryEndpoints
@@ -73,10 +79,10 @@ class Gateway:
         )
         self._languages = offered((), serve.languages, serve.formality)
         self._detector = LanguageDetector()
+        clients = {topic: TranslationClient(settings=_of_topic(settings, topic))
+                   for topic in settings.kafka.topic_names}  # fmt: skip
         self._jobs = ContentJobs(
-            {topic: TranslationClient(settings=_of_topic(settings, topic))
-             for topic in settings.kafka.topic_names},
-            serve, Rooms(), queued_at=self._queued_at, admit=self._admit,
+            clients, serve, Rooms(), queued_at=self._queued_at, admit=self._admit,
         )  # fmt: skip
         translator = TextTranslator(
             jobs=self._jobs,
@@ -86,7 +92,35 @@ class Gateway:
             default_source=serve.default_source_lang,
         )
         endpoints = endpoints_of(serve, translator, self.languages, self._usage, glossaries)
+        self._documents: DocumentRuns | None = None
+        if serve.documents.dir is not None:
+            self._documents, api = self._documents_of(
+                serve.documents.dir, clients, translator, glossaries
+            )
+            endpoints |= api.endpoints()
         self._front = Front(endpoints, self._keys, serve, self._metrics, log)
+
+    def _documents_of(
+        self,
+        path: Path,
+        clients: Mapping[str, TranslationClient],
+        translator: TextTranslator,
+        glossaries: KeyGlossaries,
+    ) -> tuple[DocumentRuns, DocumentApi]:
+        """Return what translates documents, and their endpoints. Raises SettingsError."""
+        serve, kept = self._settings.serve, self._settings.serve.documents
+        folder = DocumentFolder(path, kept.max_total_bytes)
+        records = DocumentRecords(self._link, self._names, secrets.token_hex(8), kept.keep_s)
+        runs = DocumentRuns(
+            records, folder, clients, at_once=kept.at_once, usage=self._usage,
+            detect=translator.detect, metrics=self._metrics, report=self._log.warning,
+        )  # fmt: skip
+        api = DocumentApi(
+            folder, records, serve, topics=tuple(clients), languages=self.languages,
+            glossary=glossaries.usable, usage=self._usage,
+            metrics=self._metrics, uploaded=runs.look,
+        )  # fmt: skip
+        return runs, api
 
     def languages(self) -> OfferedLanguages:
         """Return the languages that are offered now."""
@@ -135,6 +169,7 @@ class Gateway:
                     "usage": self._usage.forever,
                     "backlog": self._backlog.forever,
                     "look": self._look_forever,
+                    **({"documents": self._documents.forever} if self._documents else {}),
                 }.items()
             ]
             await stop.wait()
@@ -148,6 +183,8 @@ class Gateway:
     async def _drained(self, server: Connections) -> None:
         """Let held requests end for a while, then tell the others to ask again."""
         await self._front.emptied(self._settings.serve.grace_s)
+        if self._documents is not None:
+            await self._documents.close()
         await self._jobs.close()
         await self._front.emptied(1.0)
         await server.shutdown(1.0)

@@ -41,6 +41,8 @@ class ApiCall:
     """Further headers of the answer."""
     characters: int = 0
     texts: int = 0
+    key_of: Callable[[Parameters], Key] | None = None
+    """Returns the key that a request with these parameters has. Raises ApiError (403)."""
 
     @property
     def caller(self) -> Caller:
@@ -68,6 +70,8 @@ class Endpoint:
     needs_key: bool = True
     max_body_bytes: int | None = None
     """Largest body of a caller whose key is in a header, if it may be larger than others."""
+    reads_body: bool = False
+    """Whether the handler reads the body, and finds the key: `ApiCall.key_of`."""
 
 
 class Route(NamedTuple):

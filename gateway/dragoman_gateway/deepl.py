@@ -8,6 +8,7 @@ from typing import Any, Final
 from dragoman_gateway.calls import ApiCall, Endpoint
 from dragoman_gateway.errors import ApiError
 from dragoman_gateway.glossaries.usable import FindUsable, UsableGlossary
+from dragoman_gateway.keys import Key
 from dragoman_gateway.languages import OfferedLanguages, base
 from dragoman_gateway.markup import markup_of
 from dragoman_gateway.parameters import Parameters
@@ -52,10 +53,12 @@ class DeepL:
         """Translate texts."""
         parameters, languages = call.parameters, self._languages()
         texts = _texts(parameters)
-        target, source = _languages_of(parameters, languages)
-        formality = _formality(parameters, languages, target)
+        target, source = languages_of(parameters, languages)
+        formality = formality_of(parameters, languages, target)
         instructions = _instructions(parameters)
-        glossary = await self._glossary(call, source, target)
+        glossary = await glossary_of(
+            self._usable_glossary, call.key, parameters.one("glossary_id"), source, target
+        )
         model = parameters.chosen("model_type", frozenset(_MODELS))
         parameters.flag("show_billed_characters", default=True)
         request = TextRequest(
@@ -88,16 +91,6 @@ class DeepL:
         count = await self._usage.of(call.key)
         return {"character_count": count, "character_limit": _NO_LIMIT if limit is None else limit}
 
-    async def _glossary(
-        self, call: ApiCall, source: str | None, target: str
-    ) -> UsableGlossary | None:
-        """Return the stored glossary that the caller names. Raises ApiError."""
-        glossary_id = call.parameters.one("glossary_id")
-        if glossary_id is None:
-            return None
-        if source is None:
-            raise ApiError(400, "Use of a glossary requires the source_lang parameter.")
-        return await self._usable_glossary(call.key, glossary_id, source, target)
 
 
 def _translation(given: str, answer: TranslatedText) -> dict[str, Any]:
@@ -117,7 +110,18 @@ def _texts(parameters: Parameters) -> list[str]:
     return texts
 
 
-def _languages_of(parameters: Parameters, languages: OfferedLanguages) -> tuple[str, str | None]:
+async def glossary_of(
+    find: FindUsable, key: Key, glossary_id: str | None, source: str | None, target: str
+) -> UsableGlossary | None:
+    """Return the stored glossary that a caller names. Raises ApiError."""
+    if glossary_id is None:
+        return None
+    if source is None:
+        raise ApiError(400, "Use of a glossary requires the source_lang parameter.")
+    return await find(key, glossary_id, source, target)
+
+
+def languages_of(parameters: Parameters, languages: OfferedLanguages) -> tuple[str, str | None]:
     """Return the tags of target and source. Raises ApiError."""
     given = parameters.one("target_lang")
     if given is None:
@@ -132,7 +136,7 @@ def _languages_of(parameters: Parameters, languages: OfferedLanguages) -> tuple[
     return target, source
 
 
-def _formality(parameters: Parameters, languages: OfferedLanguages, target: str) -> str | None:
+def formality_of(parameters: Parameters, languages: OfferedLanguages, target: str) -> str | None:
     """Return the register; one that is only preferred is dropped where there is none."""
     found = parameters.chosen("formality", _FORMALITY)
     if found in {None, "default"} or languages.takes_formality(target):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final
 
-from aiohttp import HttpVersion11, web
+from aiohttp import web
 
 from dragoman_gateway.calls import (
     NOT_FOUND,
@@ -27,11 +27,11 @@ from dragoman_gateway.calls import (
 )
 from dragoman_gateway.errors import ApiError, for_client, where
 from dragoman_gateway.held import HeldRequests
-from dragoman_gateway.keys import ANYONE, Key, KeyRing
+from dragoman_gateway.keys import ANYONE, UNKNOWN, Key, KeyRing
 from dragoman_gateway.local import is_of_a_page
 from dragoman_gateway.log import Log
 from dragoman_gateway.metrics import GatewayMetrics
-from dragoman_gateway.parameters import Parameters, check_length, read_parameters
+from dragoman_gateway.parameters import Parameters, ask_for_body, read_parameters
 from dragoman_gateway.settings import ServeSettings
 from dragoman_producer.errors import DragomanError
 
@@ -78,6 +78,7 @@ class Front:
         self.draining = False
         self._held = 0
         self._empty = asyncio.Event()
+        self._large: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def emptied(self, within_s: float) -> None:
         """Return once no request is held, or when the time is over."""
@@ -134,8 +135,9 @@ class Front:
             return web.Response(status=204, headers={"Allow": ", ".join(sorted(allowed))})
         if request.method not in allowed:
             raise ApiError(405, f"Use {' or '.join(sorted(endpoint.methods))} here.")
-        if not endpoint.needs_key:
-            return await self._called(request, seen, route, ANYONE, Parameters({}))
+        if endpoint.reads_body or not endpoint.needs_key:
+            key = UNKNOWN if endpoint.reads_body else ANYONE
+            return await self._called(request, seen, route, key, Parameters({}))
         secret = secret_of_header(request)
         known = None if secret is None else self._key(request, secret, endpoint)
         limit = self._limit(endpoint, secret)
@@ -159,6 +161,7 @@ class Front:
     ) -> web.StreamResponse:
         endpoint = route.endpoint
         seen.call = ApiCall(request, parameters, key, endpoint.api, seen.traceparent, route.place)
+        seen.call.key_of = lambda given: self._key_of(request, given, endpoint)
         found = await endpoint.handler(seen.call)
         return found if isinstance(found, web.StreamResponse) else json_response(found)
 
@@ -172,12 +175,18 @@ class Front:
     async def _parameters(
         self, request: web.BaseRequest, limit: int, grown: Callable[[int], None]
     ) -> Parameters:
-        expects = request.headers.get("Expect", "").lower() == "100-continue"
-        if expects and request.version >= HttpVersion11:
-            check_length(request, limit)
-            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            request.writer.output_size = 0
+        await ask_for_body(request, limit)
         return await read_parameters(request, limit, grown)
+
+    def _key_of(
+        self, request: web.BaseRequest, parameters: Parameters, endpoint: Endpoint
+    ) -> Key:
+        """Return the key of a request, whose body may have it. Raises ApiError (403)."""
+        secret = secret_of_header(request)
+        if secret is None:
+            in_query = self._settings.allow_query_keys
+            secret = secret_of(request, parameters, in_query=in_query)
+        return self._key(request, secret, endpoint)
 
     def _key(self, request: web.BaseRequest, secret: str | None, endpoint: Endpoint) -> Key:
         """Return the key of a secret. Raises ApiError (403)."""

@@ -53,6 +53,8 @@ class Key(Group):
 
 ANYONE: Final = Key(id="local", max_in_flight=4096, max_characters_in_flight=100_000_000)
 """The caller where no file of keys is set, which only this machine can reach."""
+UNKNOWN: Final = Key(id="unknown")
+"""The caller of a request whose body, which may have the key, is not read yet."""
 
 
 class _File(Group):

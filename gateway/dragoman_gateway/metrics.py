@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from aiohttp import web
@@ -48,8 +48,21 @@ class GatewayMetrics:
             "dragoman_gateway_predicted_wait_seconds", "Predicted wait of a new job.",
             ("topic",), registry=self.registry,
         )  # fmt: skip
+        self.documents = Gauge(
+            "dragoman_gateway_documents", "Documents in the folder, also those of other gateways.",
+            ("status",), registry=self.registry,
+        )  # fmt: skip
+        self.no_space = Counter(
+            "dragoman_gateway_documents_no_space", "Documents that found no room.",
+            registry=self.registry,
+        )  # fmt: skip
         for topic in topics:
             self.shed.labels(topic)
+
+    def count_documents(self, statuses: Mapping[str, int]) -> None:
+        """Show how many documents have each status."""
+        for status in ("queued", "translating", "done", "error"):
+            self.documents.labels(status).set(statuses.get(status, 0))
 
     def answered(self, api: str, endpoint: str, status: int, seconds: float) -> None:
         """Count an answer; those of 503 begin at 0 with the first of their endpoint."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 
 from dragoman_gateway.errors import ApiError
 
@@ -101,6 +101,23 @@ def too_large(size: int, limit: int) -> ApiError:
     return ApiError(413, f"The request has {size} bytes; the limit is {limit}. Send less at once.")
 
 
+async def ask_for_body(request: web.BaseRequest, limit: int) -> None:
+    """Ask for a body that its sender holds back. Raises ApiError if it is too large."""
+    check_length(request, limit)
+    expects = request.headers.get("Expect", "").lower() == "100-continue"
+    if expects and request.version >= HttpVersion11:
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0
+
+
+def query_values(request: web.BaseRequest) -> dict[str, list[str]]:
+    """Return the values of the query. Raises ValueError."""
+    values: dict[str, list[str]] = {}
+    for name, value in _pairs(request.rel_url.raw_query_string.encode("ascii"), keep="replace"):
+        values.setdefault(name, []).append(value)
+    return values
+
+
 async def read_parameters(
     request: web.BaseRequest, limit: int, grown: Callable[[int], None]
 ) -> Parameters:
@@ -110,11 +127,8 @@ async def read_parameters(
     """
     check_length(request, limit)
     body = await _body(request, limit, grown)
-    values: dict[str, list[str]] = {}
     try:
-        query = request.rel_url.raw_query_string.encode("ascii")
-        for name, value in _pairs(query, keep="replace"):
-            values.setdefault(name, []).append(value)
+        values = query_values(request)
         found, lists = await _fields(request.headers.get("Content-Type", ""), body)
     except UnicodeError:
         raise ApiError(400, "The request is not valid UTF-8.") from None

@@ -35,6 +35,16 @@ def _tag(value: str) -> str:
         raise ValueError(str(error)) from None
 
 
+class DocumentsOfCallers(Group):
+    """Where documents of callers are, and how many."""
+
+    dir: Path | None = None
+    max_bytes: Annotated[int, Field(ge=1024)] = 30_000_000
+    keep_s: Annotated[int, Field(ge=60, le=2_592_000)] = 86_400
+    at_once: Annotated[int, Field(ge=1, le=64)] = 4
+    max_total_bytes: Annotated[int, Field(ge=1024)] = 20_000_000_000
+
+
 class ServeSettings(Group):
     """Addresses, callers' keys, and bounds of the gateway."""
 
@@ -60,6 +70,7 @@ class ServeSettings(Group):
     tls_cert: Path | None = None
     tls_key: Path | None = None
     log_requests: bool = True
+    documents: DocumentsOfCallers = DocumentsOfCallers()
 
     @field_validator("apis", "languages", "formality", "cors_origins", mode="before")
     @classmethod

@@ -923,6 +923,30 @@ def test_a_box_keeps_a_terminal_job(job: Job, status: str) -> None:
     assert job.fields == before
 
 
+def lease(job: Job, owner: str, now: int, until: int, **fields: str) -> bool:
+    args = scripts.lease_args(
+        owner=owner, now_ms=now, until_ms=until, ttl_ms=JOB_TTL_MS, fields=fields
+    )
+    return bool(job.call(scripts.LEASE, args)[0])
+
+
+@pytest.mark.every_redis
+def test_one_gateway_holds_a_document_until_its_lease_ends(job: Job, client: Any) -> None:
+    assert not lease(job, "a", 1000, 2000), "a document that is gone is not made anew"
+    assert job.fields == {}
+    client.hset(job.key, "key", "shop")
+    assert lease(job, "a", 1000, 2000, status="translating")
+    assert lease(job, "a", 1500, 2500, done="3")
+    before = job.fields
+    assert not lease(job, "b", 2500 - 1, 9000, status="done")
+    assert job.fields == before
+    assert lease(job, "b", 2500, 9000)
+    assert not lease(job, "a", 2600, 3000, status="done")
+    assert lease(job, "b", 3000, 3000, status="done"), "it gives the document back"
+    assert lease(job, "a", 3000, 4000)
+    assert job.fields["done"] == "3"
+
+
 @pytest.mark.every_redis
 def test_scripts_are_known_by_the_digest_redis_gives_them(client: Any) -> None:
     for script in scripts.SCRIPTS:

@@ -49,10 +49,12 @@ async def run_documents(
     patience_s: float = PATIENCE_S,
     seconds_per_file: int | None = None,
     remove: Remove | None = None,
+    children: Children | None = None,
 ) -> AsyncGenerator[Event]:
     """Translate documents, and yield what happens; the last event is Finished.
 
-    `remove` takes the ids of jobs whose results are stored, to remove them elsewhere.
+    `remove` takes the ids of jobs whose results are stored, to remove them elsewhere. `children`
+    are those of several runs, and stay open.
     Closing the iterator cancels the run; what is stored stays. Raises MissingGlossary,
     NothingNamed, MissingParser, FolderBusy, NoFolder, NothingThere, NoSpace and OSError before
     anything was translated.
@@ -60,7 +62,8 @@ async def run_documents(
     glossary = await _glossary(client, request)
     events: asyncio.Queue[Event | None] = asyncio.Queue()
     manifest = Manifest.open(request.out / STATE_FOLDER / MANIFEST)
-    children = Children(**({"seconds": seconds_per_file} if seconds_per_file else {}))
+    own = Children(**({"seconds": seconds_per_file} if seconds_per_file else {}))
+    children = children or own
     run = _Run(
         client, request, manifest, children, glossary,
         emit=events.put_nowait, stop=stop or Stop(), patience_s=patience_s, remove=remove,
@@ -74,7 +77,7 @@ async def run_documents(
     finally:
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
-        await children.close()
+        await own.close()
         manifest.close()
 
 

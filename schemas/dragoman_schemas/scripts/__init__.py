@@ -6,7 +6,7 @@ server replies NOSCRIPT. Every call may be repeated: a repetition changes nothin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from hashlib import sha1
@@ -40,8 +40,9 @@ REMEMBER: Final = _load("remember")
 MARK: Final = _load("mark")
 RESET: Final = _load("reset")
 FORGET: Final = _load("forget")
+LEASE: Final = _load("lease")
 SCRIPTS: Final = (
-    STUB, CLAIM, RELEASE, FINISH, CONFIRM, CANCEL, GLOSSARY, REMEMBER, MARK, RESET, FORGET,
+    STUB, CLAIM, RELEASE, FINISH, CONFIRM, CANCEL, GLOSSARY, REMEMBER, MARK, RESET, FORGET, LEASE,
 )  # fmt: skip
 
 SUSPECT_AFTER: Final = 2
@@ -258,6 +259,14 @@ def mark_args(*, index: int, ttl_ms: int) -> list[str | bytes]:
 def reset_args() -> list[str | bytes]:
     """Return the arguments of RESET: none."""
     return []
+
+
+def lease_args(
+    *, owner: str, now_ms: int, until_ms: int, ttl_ms: int, fields: Mapping[str, str | int]
+) -> list[str | bytes]:
+    """Return the arguments of LEASE; times are in ms since 1970."""
+    pairs = (str(part) for pair in fields.items() for part in pair)
+    return [owner, str(now_ms), str(until_ms), str(ttl_ms), *pairs]
 
 
 Reply = Sequence[bytes | str | int]

@@ -1,0 +1,1 @@
+"""Documents at the gateway: uploaded, translated by runs of the client, downloaded."""
