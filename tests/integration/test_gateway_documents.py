@@ -134,5 +134,6 @@ def test_an_upload_without_the_boundary_it_names_is_refused_and_leaves_nothing(
     request = urllib.request.Request(f"{served.url}/v2/document", b"y" * 200_000, kind)  # noqa: S310
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(request, timeout=30)  # noqa: S310
+    refused.value.close()
     assert refused.value.code == 400
     assert [each.name for each in (site.folder / "documents").iterdir()] == ["secret"]
