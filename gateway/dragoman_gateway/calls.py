@@ -21,8 +21,9 @@ _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a
 _SCHEMES: Final = ("deepl-auth-key ", "bearer ")
 Shape = Literal["deepl", "libretranslate", "deeplx"]
 NOT_FOUND: Final = (
-    "There is no such path on this server. It translates texts (/v2/translate, /translate) and "
-    "keeps glossaries (/v2/glossaries, /v3/glossaries); documents are not served."
+    "There is no such path on this server. It translates texts (/v2/translate, /translate), keeps "
+    "glossaries (/v2/glossaries, /v3/glossaries) and, where serve.documents.dir is set, translates "
+    "documents (/v2/document)."
 )
 
 

@@ -92,7 +92,6 @@ class DeepL:
         return {"character_count": count, "character_limit": _NO_LIMIT if limit is None else limit}
 
 
-
 def _translation(given: str, answer: TranslatedText) -> dict[str, Any]:
     return {
         "detected_source_language": base(answer.source).upper(),

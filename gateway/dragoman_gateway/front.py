@@ -78,7 +78,6 @@ class Front:
         self.draining = False
         self._held = 0
         self._empty = asyncio.Event()
-        self._large: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def emptied(self, within_s: float) -> None:
         """Return once no request is held, or when the time is over."""
@@ -178,9 +177,7 @@ class Front:
         await ask_for_body(request, limit)
         return await read_parameters(request, limit, grown)
 
-    def _key_of(
-        self, request: web.BaseRequest, parameters: Parameters, endpoint: Endpoint
-    ) -> Key:
+    def _key_of(self, request: web.BaseRequest, parameters: Parameters, endpoint: Endpoint) -> Key:
         """Return the key of a request, whose body may have it. Raises ApiError (403)."""
         secret = secret_of_header(request)
         if secret is None:

@@ -74,6 +74,12 @@ def translated(client: deepl.DeepLClient, data: bytes, name: str) -> bytes:
     return out.getvalue()
 
 
+def downloaded(client: deepl.DeepLClient, handle: deepl.DocumentHandle) -> bytes:
+    out = io.BytesIO()
+    client.translate_document_download(handle, out)
+    return out.getvalue()
+
+
 def test_documents_of_deepls_client_and_what_it_is_told_of_bad_ones(
     site: DocumentSite, served: GatewayProcess
 ) -> None:
@@ -85,7 +91,7 @@ def test_documents_of_deepls_client_and_what_it_is_told_of_bad_ones(
     assert (again.document_id, again.document_key) == (handle.document_id, handle.document_key)
     status = client.translate_document_wait_until_done(handle)
     assert (status.done, status.billed_characters) == (True, 9)
-    assert b"".join(client.translate_document_download(handle)) == b"[de] Good day."
+    assert downloaded(client, handle) == b"[de] Good day."
     for data, name in ((b"x", "a.unknown"), (b"", "a.txt"), (b"x", "a" * 4000)):
         with pytest.raises(deepl.DeepLException, match="Invalid file data"):
             client.translate_document_upload(data, target_lang="DE", filename=name)
@@ -120,7 +126,7 @@ def test_a_gateway_killed_under_documents_loses_none_and_pays_nothing_twice(
         found = []
         for handle in handles:
             assert second.translate_document_wait_until_done(handle, 90).done
-            found.append(b"".join(second.translate_document_download(handle)).decode())
+            found.append(downloaded(second, handle).decode())
     for number, each in enumerate(found):
         assert each.startswith(f"[de] {number}. Sentence number 0.")
         assert each.count("[de]") == 2_000

@@ -36,9 +36,8 @@ def gateway_part(choice: EngineChoice, data: Path, *, bootstrap: str, redis_url:
         "admin_port": port,
         "keys_file": str(_keys_file(data)),
         "grace_s": _GRACE_S,
+        "documents": {"dir": str(data / "documents")},
     }
-    # The line for documents, where the gateway has the setting serve.documents.dir:
-    #   serve["documents"] = {"dir": str(data / "documents")}  # noqa: ERA001
     if not _port_is_given(choice):
         serve["port"] = _usual_or_free_port()
     return Part(
