@@ -20,7 +20,7 @@ from aiohttp import web
 from dragoman_gateway.calls import ApiCall, Endpoint
 from dragoman_gateway.deepl import formality_of, glossary_of, languages_of
 from dragoman_gateway.documents.folder import ID, DocumentFolder, is_known, safe_name, suffix_of
-from dragoman_gateway.documents.multipart import MultipartBody, Part
+from dragoman_gateway.documents.multipart import BodyPart, MultipartBody
 from dragoman_gateway.documents.records import DocumentRecord, DocumentRecords
 from dragoman_gateway.documents.running import handle, read_handle
 from dragoman_gateway.errors import ApiError
@@ -280,7 +280,7 @@ def _as_deepl(parameters: Parameters) -> Parameters:
     return Parameters(values)
 
 
-async def _field(part: Part) -> str:
+async def _field(part: BodyPart) -> str:
     value = b""
     async for chunk in part.chunks:
         value += chunk
@@ -292,7 +292,7 @@ async def _field(part: Part) -> str:
         raise ApiError(400, "The request is not valid UTF-8.") from None
 
 
-async def _write(part: Part, folder: Path, limit: int) -> tuple[int, str]:
+async def _write(part: BodyPart, folder: Path, limit: int) -> tuple[int, str]:
     """Write a part to the disk; return its size and SHA-256. Raises ApiError, OSError."""
     await asyncio.to_thread((folder / "in").mkdir, parents=True, mode=0o700)
     digest, size, waiting = hashlib.sha256(), 0, bytearray()

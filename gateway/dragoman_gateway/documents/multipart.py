@@ -33,7 +33,7 @@ class Content(Protocol):
 
 
 @dataclass(slots=True)
-class Part:
+class BodyPart:
     """A part: its field's name, a file's name, and its bytes, which are read once."""
 
     name: str
@@ -55,7 +55,7 @@ class MultipartBody:
         self._left = limit
         self._buffer = bytearray(b"\r\n")  # so that the first boundary is like the others
 
-    async def parts(self) -> AsyncIterator[Part]:
+    async def parts(self) -> AsyncIterator[BodyPart]:
         """Yield the parts."""
         await self._skip(self._until_mark())
         for _ in range(_MOST_PARTS):
@@ -66,7 +66,7 @@ class MultipartBody:
             head = (await self._head()).decode("utf-8", "replace")
             chunks = self._until_mark()
             name = _NAME.search(head)
-            yield Part(name[1] if name else "", _filename(head), chunks)
+            yield BodyPart(name[1] if name else "", _filename(head), chunks)
             await self._skip(chunks)
         raise ApiError(400, f"The body has more than {_MOST_PARTS} parts.")
 

@@ -43,7 +43,7 @@ class DocumentRecord:
         return int(self.fields.get(name) or 0)
 
 
-class Waiting(NamedTuple):
+class UnendedDocument(NamedTuple):
     """A document that has not ended."""
 
     id: str
@@ -85,11 +85,11 @@ class DocumentRecords:
         asked = json.loads(fields["asked"])
         return DocumentRecord(document_id, fields["key"], fields["status"], asked, fields)
 
-    async def look(self, ids: Sequence[str]) -> tuple[list[Waiting], dict[str, str]]:
+    async def look(self, ids: Sequence[str]) -> tuple[list[UnendedDocument], dict[str, str]]:
         """Return the documents that have not ended, and the statuses of all that have a record."""
         calls = [[("HMGET", self._keys.gateway_document(each), *_WAITING_FIELDS)] for each in ids]
         replies = await self._link.send(*calls) if calls else []
-        waiting: list[Waiting] = []
+        waiting: list[UnendedDocument] = []
         statuses: dict[str, str] = {}
         for document_id, (reply,) in zip(ids, replies, strict=True):
             key, status, created, _, until = self._link.checked(reply)
@@ -98,7 +98,9 @@ class DocumentRecords:
             statuses[document_id] = status.decode()
             if statuses[document_id] not in ENDED:
                 free = int(until or 0) <= time.time() * 1000
-                waiting.append(Waiting(document_id, key.decode(), (created or b"").decode(), free))
+                waiting.append(
+                    UnendedDocument(document_id, key.decode(), (created or b"").decode(), free)
+                )
         return waiting, statuses
 
     async def hold(self, document_id: str, fields: Mapping[str, str | int] | None = None) -> bool:

@@ -13,7 +13,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
 from dragoman_gateway.documents.folder import DocumentFolder
-from dragoman_gateway.documents.records import LEASE_S, DocumentRecord, DocumentRecords, Waiting
+from dragoman_gateway.documents.records import (
+    LEASE_S,
+    DocumentRecord,
+    DocumentRecords,
+    UnendedDocument,
+)
 from dragoman_gateway.keys import Key
 from dragoman_gateway.languages import base
 from dragoman_gateway.metrics import GatewayMetrics
@@ -46,19 +51,19 @@ _GRACE_S: Final = 8.0
 _SAMPLE: Final = 2_000
 
 
-class Outcome(NamedTuple):
+class DocumentEnd(NamedTuple):
     """How a document ended; `queued`: it did not."""
 
     status: str
     fields: Mapping[str, str | int]
 
 
-def failed(message: str) -> Outcome:
+def failed(message: str) -> DocumentEnd:
     """Return the outcome of a document without a translation."""
-    return Outcome("error", {"message": message[:1000]})
+    return DocumentEnd("error", {"message": message[:1000]})
 
 
-QUEUED: Final = Outcome("queued", {})
+QUEUED: Final = DocumentEnd("queued", {})
 
 
 class _Progress:
@@ -171,14 +176,14 @@ class DocumentRuns:
             if await self._records.hold(chosen.id, {"status": "translating"}):
                 self._begin(chosen)
 
-    def _is_due(self, each: Waiting) -> bool:
+    def _is_due(self, each: UnendedDocument) -> bool:
         return each.id not in self._running and self._later.get(each.id, 0) <= time.monotonic()
 
-    def _turn(self, each: Waiting) -> tuple[int, float, str]:
+    def _turn(self, each: UnendedDocument) -> tuple[int, float, str]:
         running = sum(key == each.key for key in self._keys.values())
         return running, self._served.get(each.key, 0.0), each.created
 
-    def _begin(self, waiting: Waiting) -> None:
+    def _begin(self, waiting: UnendedDocument) -> None:
         self._later.pop(waiting.id, None)
         self._served[waiting.key] = time.monotonic()
         self._keys[waiting.id] = waiting.key
@@ -211,7 +216,7 @@ class DocumentRuns:
             fields = {**progress.fields(), **outcome.fields, "status": outcome.status}
             await self._records.give_back(document_id, fields)
 
-    async def _leased(self, record: DocumentRecord, progress: _Progress) -> Outcome:
+    async def _leased(self, record: DocumentRecord, progress: _Progress) -> DocumentEnd:
         """Translate while the lease lasts; without it another gateway may have begun."""
         run = asyncio.create_task(self._translated(record, progress))
         held_at = time.monotonic()
@@ -236,7 +241,7 @@ class DocumentRuns:
 
     async def _translated(  # noqa: PLR0911  one for each way to end
         self, record: DocumentRecord, progress: _Progress
-    ) -> Outcome:
+    ) -> DocumentEnd:
         if record.asked["source"] == record.asked["target"]:
             return failed(EQUAL)
         request = _request(record, self._folder.of(record.id))
@@ -275,7 +280,7 @@ class DocumentRuns:
 
     async def _outcome(  # noqa: PLR0911  one for each way to end
         self, record: DocumentRecord, request: RunRequest, progress: _Progress
-    ) -> Outcome:
+    ) -> DocumentEnd:
         refused, ended, finished = progress.refused, progress.ended, progress.finished
         if refused is not None and refused.reason != INTERRUPTED:
             return failed(_said(refused.reason, refused.detail))
@@ -294,7 +299,7 @@ class DocumentRuns:
         names = ("segments", "new", "reused", "memory", "warned", "source", "failed")
         report = "; ".join(f"{name}={counts[name]}" for name in names)
         output = str(ended.output.relative_to(self._folder.of(record.id)))
-        return Outcome("done", {"report": report, "output": output})
+        return DocumentEnd("done", {"report": report, "output": output})
 
     def _why(self, finished: Finished) -> str:
         """Return the code that most texts have."""
