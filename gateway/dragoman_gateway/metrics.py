@@ -58,6 +58,7 @@ class GatewayMetrics:
         )  # fmt: skip
         for topic in topics:
             self.shed.labels(topic)
+        self.count_documents({})
 
     def count_documents(self, statuses: Mapping[str, int]) -> None:
         """Show how many documents have each status."""

@@ -202,7 +202,7 @@ def test_ended_jobs_are_forgotten_and_others_are_refused(
     assert done.stdout.splitlines() == [
         "g-1\tremoved", "g-2\tremoved", "g-3\trunning", "g-4\tunknown"
     ]  # fmt: skip
-    assert "job g-3 is running: cancel it first" in done.stderr
+    assert "job g-3 is running and was not removed; cancel it first" in done.stderr
     assert "not reached: dead letters" in done.stderr
     assert installation.redis.exists("dragoman:job:g-1", "dragoman:job:g-2") == 0
     installation.redis.delete("dragoman:job:g-3")

@@ -257,8 +257,8 @@ def test_interrupting_a_submission_exits_with_130_and_prints_the_count(
         (["submit", "--to", "de", "--config", "none.toml", "x"], "--config none.toml"),
         (["result"], "ID..."),
         (["result", "a", "--wait", "--timeout", "-1"], "--timeout"),
-        (["status", "a", "--timeout", "1"], "--timeout is for --wait"),
-        (["submit", "--to", "de", "--timeout", "1", "x"], "--timeout is for --wait"),
+        (["status", "a", "--timeout", "1"], "--timeout needs --wait"),
+        (["submit", "--to", "de", "--timeout", "1", "x"], "--timeout needs --wait"),
         (["submit", "--to", "de", "products.csv"], "looks like a file name"),
         (["submit", "--to", "de,xx-nonsense", "Hello."], "--to: 'xx-nonsense' is not a language"),
         (["submit", "--to", "de", "--ttl", "5", "Hello."], "--ttl: is 5, must be at least 60"),
@@ -383,7 +383,7 @@ def test_topics_are_created_once_and_too_small_ones_are_reported(
         {"topic": small, "created": False, "partitions": 2},
         {"topic": new, "created": True, "partitions": 4},
     ]
-    assert f"topic {small} has 2 partitions, 4 were requested" in first.err
+    assert f"topic {small} has 2 partitions, not 4" in first.err
     second = shell("topics", "create", "--partitions", "2")
     assert (second.status, second.lines) == (0, [f"{small}\texists\t2", f"{new}\texists\t4"])
 

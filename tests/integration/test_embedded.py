@@ -221,9 +221,14 @@ async def test_a_redis_waits_until_an_earlier_one_has_released_its_files(short: 
         await second.__aexit__(None, None, None)
 
 
+def _links() -> list[psutil.Process]:
+    return [p for p in psutil.Process().children() if "parent_link" in " ".join(p.cmdline())]
+
+
 async def test_a_killed_link_takes_its_command_along(tmp_path: Path) -> None:
     async with LinkedChild(["sleep", "1000"], log=tmp_path / "log") as child:
-        [link] = [p for p in psutil.Process().children() if "parent_link" in " ".join(p.cmdline())]
+        await eventually(lambda: bool(_links()), timeout_s=20, what="the link")
+        [link] = _links()
         await eventually(lambda: bool(link.children()), timeout_s=20, what="the command")
         [command] = link.children()
         link.kill()

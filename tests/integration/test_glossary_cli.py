@@ -94,9 +94,9 @@ def test_odd_lines_are_reported_by_number(glossary: RedisShell) -> None:
         (["add", "ui", "bad.tsv", "--to", "de"], 1, "bad.tsv, line 2: 1 columns instead of 2"),
         (["add", "ui", "missing.tsv", "--to", "de"], 1, "missing.tsv: No such file"),
         (["add", "ui", "good.tsv", "--to", "german"], 2, "--to: 'german' is not a language"),
-        (["add", "u i", "good.tsv", "--to", "de"], 2, "NAME must be 1-128 of"),
+        (["add", "u i", "good.tsv", "--to", "de"], 2, "is not a name; give 1 to 128 of"),
         (["add", "ui"], 2, "FILE"),
-        (["show", "ui\x1b[31m"], 2, "NAME must be 1-128 of"),
+        (["show", "ui\x1b[31m"], 2, "is not a name; give 1 to 128 of"),
     ],
 )
 def test_what_cannot_be_added_is_one_sentence_and_changes_nothing(

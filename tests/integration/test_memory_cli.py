@@ -153,7 +153,7 @@ def test_tsv_leaves_out_a_zero_character_and_says_so(memory: RedisShell) -> None
     assert memory.objects("export") == [entry]
     status, out, err = memory("export", "--format", "tsv")
     assert (status, out.count("\n")) == (3, 1)
-    assert "1 entries left out: TSV holds no U+0000" in err
+    assert "1 entry left out: TSV holds no U+0000" in err
 
 
 def test_tmx_leaves_out_what_it_cannot_hold_and_says_so(memory: RedisShell) -> None:
@@ -185,7 +185,7 @@ def test_unreadable_entries_are_counted(memory: RedisShell, redis_server: RedisS
         client.hset(names.Keys().memory_approved(7), b"x", b"no JSON")
     status, out, err = memory("export")
     assert (status, out) == (3, "")
-    assert "1 entries are unreadable" in err
+    assert "1 entry cannot be read" in err
 
 
 # --- refusals of Redis ----------------------------------------------------------------------------
@@ -204,7 +204,7 @@ def test_a_key_of_another_type_is_named_and_the_others_are_served(
     assert (status, out) == (3, "1 new\t0 replaced\t0 unchanged\n")
     assert err.splitlines()[0] == f"a.tsv, line 1: {KINDS[KEY]}"
     for arguments, printed in (
-        (["show"], "approved\t1 translations"),
+        (["show"], "approved\t1 translation\t"),
         (["export"], '"Open"'),
         (["clear", "--approved", "--yes"], "approved\t1 deleted"),
         (["show", "--text", "Save"], ""),

@@ -11,7 +11,8 @@ import pytest
 import redis
 
 from dragoman_connections.settings import DragomanSettings, KafkaSettings, SettingsError
-from dragoman_producer import BrokerUnreachable, TranslationClient
+from dragoman_producer import TranslationClient
+from dragoman_producer.errors import WrongBroker
 from dragoman_schemas.jobs import TranslationJob
 from dragoman_worker.deadline import Deadline
 from dragoman_worker.kafka.publisher import KafkaPublisher
@@ -154,7 +155,7 @@ async def test_an_unusable_token_is_reported_at_the_start_and_never_shown(
         }
     )
     async with TranslationClient(settings=settings) as client:
-        with pytest.raises(BrokerUnreachable, match="sasl_oauth_token_file") as at_client:
+        with pytest.raises(WrongBroker, match="sasl_oauth_token_file") as at_client:
             await client.submit(TranslationJob(job_id="never", text="A text.", target_lang="de"))
     if content:
         assert content not in str(at_start.value) + str(at_client.value)

@@ -30,7 +30,8 @@ _CHART = Path(__file__).parents[2] / "deploy" / "chart"
 def rendered(values: dict[str, Any]) -> dict[str, Any]:
     """Return the spec of the worker's pod."""
     with helm.Chart.load(_CHART / "dragoman") as chart:
-        text = chart.render(values, name="rel")["dragoman/templates/deployment.yaml"]
+        given = {"image": {"pullPolicy": "Never"}, **values}
+        text = chart.render(given, name="rel")["dragoman/templates/deployment.yaml"]
     [deployment] = [one for one in yaml.safe_load_all(text) if one and one["kind"] == "Deployment"]
     found: dict[str, Any] = deployment["spec"]["template"]["spec"]
     assert found["containers"][0]["securityContext"]["readOnlyRootFilesystem"] is True

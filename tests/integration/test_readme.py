@@ -168,7 +168,7 @@ def test_every_command_prints_what_the_readme_shows(shell: ReadmeShell) -> None:
     assert json.loads(run("dragoman audit --json"))["balances"] is True
     short, example = blocks("python")
     (run.folder / "short.py").write_text(short, encoding="utf-8")
-    assert run("python short.py") == "['[de] Good morning!']\n"
+    assert run("python short.py") == "['[de] Good day!']\n"
     (run.folder / "example.py").write_text(example, encoding="utf-8")
     assert run("python example.py").splitlines() == [
         "['[de] Good morning!', '[de] A table for {n}, please.']",

@@ -331,7 +331,7 @@ def test_a_broker_that_goes_away_in_the_middle_is_waited_for(
     own_kafka: KafkaBroker, redis_server: RedisServer, tmp_path: Path
 ) -> None:
     services = (own_kafka, redis_server)
-    outlasts(services, tmp_path, "Kafka", stop=own_kafka.kill, start=own_kafka.restart)
+    outlasts(services, tmp_path, "Can't reach Kafka", stop=own_kafka.kill, start=own_kafka.restart)
 
 
 def test_a_wrong_address_fails_within_the_time_to_connect(tmp_path: Path) -> None:

@@ -154,6 +154,7 @@ def test_check_reports_what_would_fail_later(
         "replicas",
         "redis",
         "announcement",
+        "memory",
         "kafka",
         f"topic {name}",
         f"topic {name}-dead",

@@ -77,7 +77,8 @@ def test_addresses_and_keys_of_a_deployment_do_not_reach_the_gateway(
     theirs = ("KAFKA__BOOTSTRAP_SERVERS", "REDIS__URL", "SERVE__KEYS_FILE", "SERVE__ADMIN_PORT")
     for name in (*theirs, "SERVE__CORS_ORIGINS"):
         monkeypatch.setenv(f"DRAGOMAN_{name}", "x")
-    given = {name for name in _gateway(tmp_path).environment if name.startswith("DRAGOMAN_")}
+    names = _gateway(tmp_path).environment
+    given = {name for name in names if name.startswith("DRAGOMAN_") and "__" in name}
     assert given == {"DRAGOMAN_SERVE__CORS_ORIGINS"}
 
 

@@ -192,7 +192,7 @@ def test_edits_of_another_folder_are_refused(out: Path, review: Review) -> None:
     path.write_text(path.read_text().replace('"run": "', '"run": "0'))
     ended = review("--apply", str(path))
     assert ended.exit_code == 2
-    assert "is not one of this folder" in ended.output
+    assert "did not write this folder" in ended.output
     assert (out / "de/a.lines").read_text().startswith("[de] One.")
 
 

@@ -22,6 +22,7 @@ from dragoman_producer import documents
 from dragoman_producer.errors import BrokerRefused, StoreUnreachable
 from dragoman_producer.handle import JobHandle
 from dragoman_producer.manifest.database import FolderBusy, Manifest, NoFolder, NoSpace
+from dragoman_producer.operations import outage
 from dragoman_producer.runs import progress, running
 from dragoman_producer.runs.child_wire import options_fields
 from dragoman_producer.runs.events import (
@@ -998,7 +999,7 @@ class CancelledInAnOutage(InMemoryClient):
 async def test_a_cancellation_during_an_outage_stays_when_the_run_goes_on(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(outage, "_PAUSE_S", 0.0)
     (source / "a.lines").write_text("".join(f"Line {number}.\n" for number in range(200)))
     client = CancelledInAnOutage()
     given = documents.translate(client, [source], to=["de"], out=tmp_path / "out", in_flight=1)

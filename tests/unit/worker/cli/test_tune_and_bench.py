@@ -115,7 +115,7 @@ def test_a_file_that_cannot_be_written_is_a_failure_and_named(
     ("strategies", "reason"),
     [
         ("replicas", "replicas cannot be measured here: there is one engine (auto: 1, because"),
-        ("one,default", "default cannot be measured here: the settings give none of max_num_seqs"),
+        ("one,default", "default cannot be measured here: the settings set none of max_num_seqs"),
         (",", "none is named"),
     ],
 )
