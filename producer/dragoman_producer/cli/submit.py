@@ -119,7 +119,7 @@ def submit(
     for name, value in {**given, **({} if is_file else {"TEXT": what})}.items():
         options.check_utf8("dragoman submit", name, value or "")
     if timeout_s is not None and not wait:
-        print_note("dragoman submit: --timeout is for --wait; give both")
+        print_note("dragoman submit: --timeout needs --wait")
         raise typer.Exit(USAGE_ERROR)
     connection = ConnectionOptions(config, kafka, redis, topic)
     how = _How(resubmit, wait, timeout_s, as_json, with_ids="," in (to or ""))
