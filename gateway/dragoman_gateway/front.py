@@ -134,18 +134,19 @@ class Front:
             return web.Response(status=204, headers={"Allow": ", ".join(sorted(allowed))})
         if request.method not in allowed:
             raise ApiError(405, f"Use {' or '.join(sorted(endpoint.methods))} here.")
-        if endpoint.reads_body or not endpoint.needs_key:
-            key = UNKNOWN if endpoint.reads_body else ANYONE
-            return await self._called(request, seen, route, key, Parameters({}))
+        if not endpoint.needs_key:
+            return await self._called(request, seen, route, ANYONE, Parameters({}))
         secret = secret_of_header(request)
         known = None if secret is None else self._key(request, secret, endpoint)
+        if endpoint.reads_body:
+            with self._shares.held(known, alone=self._keys.alone):
+                return await self._called(request, seen, route, UNKNOWN, Parameters({}))
         limit = self._limit(endpoint, secret)
         with self._shares.held(known, alone=self._keys.alone) as grown:
             parameters = seen.parameters = await self._parameters(request, limit, grown)
             if known is not None:
                 return await self._called(request, seen, route, known, parameters)
-        secret = secret_of(request, parameters, in_query=self._settings.allow_query_keys)
-        key = self._key(request, secret, endpoint)
+        key = self._key_of(request, parameters, endpoint)
         with self._shares.held(key, alone=self._keys.alone) as grown:
             grown(parameters.body_bytes)
             return await self._called(request, seen, route, key, parameters)

@@ -20,7 +20,7 @@ _HEAD_BYTES: Final = 16 * 1024
 _BOUNDARY: Final = re.compile(r'boundary=(?:"([^"]{1,200})"|([^";,\s]{1,200}))', re.IGNORECASE)
 _NAME: Final = re.compile(r'[;\s]name="?([^";\r\n]*)"?', re.IGNORECASE)
 _FILE: Final = re.compile(
-    r'[;\s]filename="((?:\\.|[^"\r\n])*)"|[;\s]filename=([^";\s]+)', re.IGNORECASE
+    r'[;\s]filename="((?:\\.|[^"\\\r\n])*)"?|[;\s]filename=([^";\s]+)', re.IGNORECASE
 )
 _FILE_CODED: Final = re.compile(r"[;\s]filename\*=utf-8''([^;\s]+)", re.IGNORECASE)
 _WRONG: Final = "The body is not valid multipart/form-data."
